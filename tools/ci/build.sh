@@ -40,14 +40,11 @@ mkdir -p "$build" "$OUT/$flavour"
 (
 	flock 9
 	cd "$TOP"
-	# rsync keeps times: what did not change is not compiled
-	rsync -a --delete --delete-excluded \
-		--filter='P *.o' --filter='P *.ko' --filter='P *.mod' \
-		--filter='P *.mod.c' --filter='P .*' --filter='P modules.order' \
-		--filter='P Module.symvers' \
-		--exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
-		--exclude='*.mod.c' --exclude='.*' --exclude='modules.order' \
-		--exclude='Module.symvers' \
+	# rsync keeps times: what did not change is not compiled.
+	# What is excluded is not deleted either.
+	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
+		--exclude='*.mod.c' --exclude='.*' --exclude=modules.order \
+		--exclude=Module.symvers \
 		Kbuild drivers include "$build/src/"
 	# shellcheck disable=SC2086
 	nice -n "${NICE:-0}" make -C "$kdir" M="$build/src" -j "$(nproc)" \

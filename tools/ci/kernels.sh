@@ -289,14 +289,28 @@ foreign_tools() {
 	(cd "$dir/libc" && mkdir lib.d && find . -name '*.so*' -path '*x86_64*' \
 		! -path './lib.d/*' -exec cp -d {} lib.d/ \;)
 	rm -rf "$dir/libc/usr/share"
-	find "$tools" -type f -perm -100 | while read -r f; do
+	find "$tools" -type f -perm -100 ! -name '*.real-*' | while read -r f; do
 		[ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
-		mv "$f" "$f.bin"
+		# Some are Debian's wrappers, which run one of several
+		real=
+		for r in "$f.real-x86" "$f.real-lsb-64"; do
+			[ ! -e "$r" ] || real=$r
+		done
+		if [ -z "$real" ]; then
+			mv "$f" "$f.real"
+			real=$f.real
+		fi
 		printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' \
 			"$final/libc/lib.d/ld-linux-x86-64.so.2" \
-			"$final/libc/lib.d" "$final${f#"$dir"}.bin" >"$f"
-		chmod +x "$f"
+			"$final/libc/lib.d" "$final${real#"$dir"}" >"$f.new"
+		chmod +x "$f.new"
+		mv "$f.new" "$f"
 	done
+	# Attributes that gcc knows since 15; before, a warning in every file
+	[ "$(gcc -dumpversion)" -ge 15 ] || sed -i \
+		-e '/ CONFIG_CC_HAS_COUNTED_BY\(_PTR\)\{0,1\} /d' \
+		-e '/ CONFIG_CC_HAS_MULTIDIMENSIONAL_NONSTRING /d' \
+		"$dir/build/include/generated/autoconf.h"
 	cat >"$dir/cc" <<-'EOF'
 	#!/bin/bash
 	# The system's gcc, without the flags that it is too old for
