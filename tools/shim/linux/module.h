@@ -2,9 +2,9 @@
 #ifndef MROCE_SHIM_MODULE_H
 #define MROCE_SHIM_MODULE_H
 
-#define MODULE_LICENSE(s)	static_assert(sizeof(s))
-#define MODULE_DESCRIPTION(s)	static_assert(sizeof(s))
-#define MODULE_AUTHOR(s)	static_assert(sizeof(s))
+#define MODULE_LICENSE(s)	_Static_assert(sizeof(s) > 1, "empty")
+#define MODULE_DESCRIPTION(s)	_Static_assert(sizeof(s) > 1, "empty")
+#define MODULE_AUTHOR(s)	_Static_assert(sizeof(s) > 1, "empty")
 #define MODULE_IMPORT_NS(s)
 
 #endif /* MROCE_SHIM_MODULE_H */
