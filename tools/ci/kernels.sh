@@ -370,7 +370,6 @@ make_stock() {
 		"$k/drivers/hid" "$k/drivers/net/ethernet"
 	# Not compressed, guests have them faster
 	find "$k" -name '*.ko.xz' -exec xz -d {} +
-	find "$k" -name '*.ko' -exec strip --strip-debug {} +
 	depmod -b "$tmpdir/modules" "$rel"
 	mv "$tmpdir" "$4"
 	tmpdir=
