@@ -192,44 +192,6 @@ static void wire_shape_flags(struct kunit *test)
 	}
 }
 
-/* Does the specification give no meaning to this bit of the header? */
-static bool wire_reserved(const struct mroce_pkt *pkt, unsigned int byte,
-			  unsigned int bit)
-{
-	if (byte == 2)
-		return true;		/* flags 8 to 15 */
-	if (byte == 3 && bit == 7)
-		return true;		/* kept for a compact ACK */
-	switch (pkt->type) {
-	case MROCE_T_DATA:
-		if (pkt->opcode == MROCE_OP_NOP)
-			return false;
-		if (byte == 27)
-			return true;
-		if (pkt->opcode == MROCE_OP_RESP_ERR)
-			return byte >= 41;
-		return pkt->opcode == MROCE_OP_FETCH_ADD && byte >= 60;
-	case MROCE_T_NAK:
-		return byte >= 30 ||
-		       (byte == 29 && pkt->nak.code != MROCE_NAK_RNR);
-	case MROCE_T_CONTROL:
-		if (pkt->opcode == MROCE_CTRL_INIT)
-			return (byte >= 32 && byte < 40) ||
-			       (byte >= 56 && byte < 68) ||
-			       byte >= 68 + 16 * pkt->init.n_planes;
-		if (pkt->opcode == MROCE_CTRL_INIT_ACK)
-			return byte >= 60 && byte < 68;
-		if (pkt->opcode == MROCE_CTRL_PROBE)
-			return byte >= 28;	/* padding */
-		return false;
-	case MROCE_T_DATAGRAM:
-		if (byte >= 36 && !(pkt->flags & MROCE_F_IMM))
-			return true;
-		return byte == 23 || byte == 27 || byte == 34 || byte == 35;
-	}
-	return false;
-}
-
 /* Each single bit matters, or is reserved and ignored. */
 static void wire_flip_bits(struct kunit *test)
 {
