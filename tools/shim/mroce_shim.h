@@ -385,6 +385,16 @@ void *mroce_zalloc(size_t size) __must_check;
  */
 void mroce_free(const void *p);
 
+static inline void *mroce_zalloc_big(size_t size)
+{
+	return mroce_zalloc(size);
+}
+
+static inline void mroce_free_big(const void *p)
+{
+	mroce_free(p);
+}
+
 /**
  * mroce_shim_fail_alloc - let allocations fail
  * @nth: 1 is the next one; 0 ends the injection

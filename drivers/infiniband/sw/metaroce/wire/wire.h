@@ -14,7 +14,7 @@
 #define MROCE_UDP_PORT		61791	/* outside Linux' ephemeral range */
 #define MROCE_SPORT_MIN		49152	/* source ports of paths */
 #define MROCE_SPORT_MAX		65535
-#define MROCE_PROTO_VERSION	1	/* of the common header */
+#define MROCE_WIRE_VERSION	1
 
 #define MROCE_VEC_BITS		256	/* selective-acknowledgment vector */
 #define MROCE_VEC_WORDS		(MROCE_VEC_BITS / 64)
@@ -128,7 +128,7 @@ enum mroce_nak_code {
 #define MROCE_WIRE_REASONS(X)						\
 	X(OK,		"ok")						\
 	X(SHORT,	"shorter than its header")			\
-	X(VERSION,	"unknown version")				\
+	X(BAD_VERSION,	"unknown version")				\
 	X(TYPE,		"unknown type")					\
 	X(OPCODE,	"unknown opcode")				\
 	X(FLAGS,	"flags contradict the opcode")			\
@@ -249,6 +249,15 @@ struct mroce_pkt {
 enum mroce_wire_reason mroce_wire_parse(const void *buf, unsigned int avail,
 					unsigned int len,
 					struct mroce_pkt *pkt);
+
+/**
+ * mroce_wire_parse_common - read a bare common header
+ * @buf: MROCE_COMMON_LEN bytes, such as a RESET echoes
+ * @pkt: members up to @ts are filled, whatever their values
+ *
+ * Return: true if the version is known.
+ */
+bool mroce_wire_parse_common(const void *buf, struct mroce_pkt *pkt);
 
 /**
  * mroce_wire_build - write a header

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Between the files of core/. The connection's lock is held everywhere.
+ */
+#ifndef MROCE_CORE_INTERNAL_H
+#define MROCE_CORE_INTERNAL_H
+
+#include "core.h"
+
+#define US			1000ULL
+#define MS			1000000ULL
+#define SEC			1000000000ULL
+
+#define MROCE_INIT_MIN_NS	(20 * MS)
+#define MROCE_INIT_CAP_NS	(1 * SEC)
+#define MROCE_INIT_GAP_NS	(1 * MS)	/* INIT in answer to stray DATA */
+#define MROCE_PROBE_GAP_NS	(100 * MS)
+#define MROCE_PROBE_ACK_GAP_NS	(1 * MS)
+#define MROCE_GC_NS		(60 * SEC)
+#define MROCE_RTO_INITIAL_NS	(10 * MS)	/* no RTT sample yet */
+#define MROCE_RTO_MIN_NS	(1 * MS)
+#define MROCE_RTO_CAP_NS	(1 * SEC)
+#define MROCE_TLP_MIN_NS	(200 * US)
+#define MROCE_RETRY_MIN_NS	(4 * MS)
+#define MROCE_NOT_READY_NS	(100 * MS)	/* hold if the QP never times out */
+#define MROCE_NAK_PER_MS	10		/* stateless NAKs */
+#define MROCE_DRR_QUANTUM	65536
+#define MROCE_GSO_BYTES		65000		/* burst on one path */
+#define MROCE_TS_SHIFT		6		/* 64 ns */
+#define MROCE_TS_OLD		(60U * 15625000U)	/* 60 s */
+#define MROCE_TS_VALID		(130U * 15625000U)	/* 130 s */
+#define MROCE_MAX_RETRY_SHIFT	31
+
+static inline void cnt_inc(struct mroce_conn *c, enum mroce_counter i)
+{
+	c->cnt[i]++;
+}
+
+static inline void cnt_add(struct mroce_conn *c, enum mroce_counter i, u64 n)
+{
+	c->cnt[i] += n;
+}
+
+/* Own clock as it appears on the wire. */
+static inline u32 conn_ts(const struct mroce_conn *c, u64 now)
+{
+	return (u32)(now >> MROCE_TS_SHIFT) + c->ts_off;
+}
+
+static inline u32 psn_idx(u32 psn)
+{
+	return psn & (MROCE_PATH_WINDOW - 1);
+}
+
+static inline bool op_is_response(u8 op)
+{
+	return op == MROCE_OP_READ_RESP || op == MROCE_OP_RESP_DONE ||
+	       op == MROCE_OP_RESP_ERR || op == MROCE_OP_ATOMIC_RESP;
+}
+
+/* Requests that are answered: complete by a response, not by an ack. */
+static inline bool op_is_fetch(u8 op)
+{
+	return op == MROCE_OP_READ_REQ || op == MROCE_OP_CMP_SWAP ||
+	       op == MROCE_OP_FETCH_ADD;
+}
+
+/* Consumes a receive: has an RSN. */
+static inline bool op_is_consuming(u8 op)
+{
+	return op == MROCE_OP_SEND || op == MROCE_OP_SEND_IMM ||
+	       op == MROCE_OP_SEND_INV || op == MROCE_OP_WRITE_IMM;
+}
+
+/* Carries the message's bytes from the requester. */
+static inline bool op_has_data(u8 op)
+{
+	return op == MROCE_OP_WRITE || op_is_consuming(op);
+}
+
+/* conn.c */
+void conn_want_init(struct mroce_conn *c, u64 now);
+void conn_lost(struct mroce_conn *c, u64 now);
+bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now);
+
+/* path_tx.c */
+struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now);
+void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
+		   struct mroce_slot *sl, u64 now);
+void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
+void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
+void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
+void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
+void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+u64 path_rto_ns(const struct mroce_path_tx *p);
+
+/* Room for new packets: the PSN window and the congestion window. */
+static inline u32 path_room(const struct mroce_path_tx *p)
+{
+	u32 cwnd = p->cc.cwnd_x256 >> 8;
+
+	if (p->nxt - p->una >= MROCE_PATH_WINDOW || p->inflight >= cwnd)
+		return 0;
+	return min_t(u32, MROCE_PATH_WINDOW - (p->nxt - p->una),
+		     cwnd - p->inflight);
+}
+
+/* Every outstanding PSN of a path, in order. */
+#define for_each_out(p, psn)						\
+	for ((psn) = (p)->una; (psn) != (p)->nxt; (psn)++)		\
+		if (test_bit(psn_idx(psn), (p)->out))
+
+/* path_rx.c */
+enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
+			   const struct mroce_rx_meta *m,
+			   struct mroce_claim *cl, u64 now);
+bool path_rx_tx_ack(struct mroce_conn *c, struct mroce_txd *txd, u64 now);
+void conn_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u8 code,
+	      u8 timer);
+bool conn_nak_allowed(struct mroce_conn *c, u64 now);
+
+/* stream_tx.c */
+void stream_ready(struct mroce_stream *s);
+void stream_acked(struct mroce_conn *c, struct mroce_slot *sl, u64 now);
+void stream_voided(struct mroce_conn *c, struct mroce_slot *sl);
+void stream_nak(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
+		const struct mroce_pkt *pkt, u64 now);
+void stream_drain(struct mroce_stream *s, u32 msn, enum mroce_status st);
+void stream_complete(struct mroce_stream *s, u64 now);
+void stream_fail_oldest(struct mroce_stream *s, enum mroce_status st, u64 now);
+void stream_progress(struct mroce_stream *s, u64 now);
+void stream_arm(struct mroce_stream *s, u64 now);
+void stream_timer(struct mroce_stream *s, u64 now);
+u64 stream_due(const struct mroce_stream *s);
+void stream_unbind(struct mroce_stream *s);
+struct mroce_msg *stream_pick(struct mroce_stream *s, u64 now);
+void stream_sent(struct mroce_stream *s, struct mroce_msg *m, u32 len,
+		 u64 now);
+
+static inline struct mroce_msg *stream_msg(struct mroce_stream *s, u32 msn)
+{
+	if (msn - s->msn_una >= s->msn_nxt - s->msn_una)
+		return NULL;
+	return s->ring[msn & s->ring_mask];
+}
+
+static inline bool stream_may_send(const struct mroce_stream *s)
+{
+	return s->tx_state == MROCE_TX_READY || s->tx_state == MROCE_TX_DRAIN;
+}
+
+/* stream_rx.c */
+enum stream_verdict {
+	VERDICT_CLAIM,		/* place, then finish */
+	VERDICT_VOID,		/* acknowledge without effect */
+	VERDICT_DROP,		/* no acknowledgment: it will come again */
+	VERDICT_NAK,		/* a NAK was queued */
+};
+
+enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
+			      struct mroce_claim *cl, u64 now);
+void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
+void stream_rx_reset(struct mroce_stream *s);
+void stream_rx_close(struct mroce_stream *s, bool all);
+
+/* response.c: the responder's answers */
+bool resp_start(struct mroce_stream *s, struct mroce_rmsg *e, u32 msn);
+void resp_error(struct mroce_stream *s, u32 msn, u32 cookie, u8 code);
+struct mroce_rctx *resp_of_slot(struct mroce_stream *s,
+				const struct mroce_slot *sl);
+bool resp_pending(const struct mroce_stream *s, u32 msn);
+void resp_acked(struct mroce_stream *s, const struct mroce_slot *sl, u64 now);
+void resp_discard(struct mroce_stream *s, struct mroce_rctx *r);
+void resp_sent(struct mroce_stream *s, struct mroce_rctx *r, u32 len, u64 now);
+void resp_close(struct mroce_stream *s, bool all);
+enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
+			    const struct mroce_pkt *pkt, struct mroce_claim *cl,
+			    u64 now);
+void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
+void stream_run_order(struct mroce_stream *s, u64 now);
+
+#endif /* MROCE_CORE_INTERNAL_H */
