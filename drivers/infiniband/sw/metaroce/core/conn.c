@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection's life: handshake, restart of the peer, close.
+ *
+ *            attach            INIT_ACK to own INIT
+ *   (new) ----------> INIT --------------------------> OPEN
+ *                      ^  \                            /  |
+ *                      |   \  GC without streams      /   | GC: CLOSE sent
+ *   RESET, CLOSE:      |    `-----> DEAD <-----------'----'
+ *   new incarnation    '------------------------------'
+ *
+ * The object outlives its incarnations: when the peer has restarted, bound
+ * streams fail, the others stay attached, and the same object shakes hands
+ * again with a new id, nonce and gen. Both sides send INIT; a side is open by
+ * the answer to its own and by nothing else, so crossing needs no rule
+ * (protocol rules 39-45).
+ */
+#include "internal.h"
+
+const char * const mroce_counter_names[MROCE_N_COUNTERS] = {
+#define X(n, s) [MROCE_CNT_##n] = s,
+	MROCE_COUNTERS(X)
+#undef X
+};
+
+const char * const mroce_conn_state_names[MROCE_N_CONN_STATES] = {
+	[MROCE_CONN_INIT] = "init",
+	[MROCE_CONN_OPEN] = "open",
+	[MROCE_CONN_DEAD] = "dead",
+};
+
+static const u8 conn_next_states[MROCE_N_CONN_STATES] = {
+	[MROCE_CONN_INIT] = BIT(MROCE_CONN_OPEN) | BIT(MROCE_CONN_DEAD) |
+			    BIT(MROCE_CONN_INIT),
+	[MROCE_CONN_OPEN] = BIT(MROCE_CONN_INIT) | BIT(MROCE_CONN_DEAD),
+	[MROCE_CONN_DEAD] = 0,
+};
+
+static void conn_set_state(struct mroce_conn *c, enum mroce_conn_state to)
+{
+	WARN_ON_ONCE(!(conn_next_states[c->state] & BIT(to)));
+	c->state = to;
+}
+
+static u64 random_u64(void)
+{
+	return (u64)mroce_random_u32() << 32 | mroce_random_u32();
+}
+
+/* +-25 %, so that two hosts do not stay in step. */
+static u64 jitter(u64 ns)
+{
+	return ns - ns / 4 + mroce_random_u32() % (u32)(ns / 2 + 1);
+}
+
+static void conn_free_paths(struct mroce_conn *c)
+{
+	int i;
+
+	for (i = 0; i < MROCE_MAX_PATHS; i++) {
+		mroce_free(c->tx[i]);
+		mroce_free(c->rx[i]);
+		c->tx[i] = NULL;
+		c->rx[i] = NULL;
+	}
+	c->n_tx = 0;
+	c->cur_tx = 0;
+	c->burst = 0;
+	c->n_lost = 0;
+	bitmap_zero(c->touched, MROCE_MAX_PATHS);
+}
+
+/*
+ * Both ends derive the tag and the first PSN from both nonces, so a packet
+ * of a half-matched pair of incarnations never counts (rule 2).
+ */
+static void conn_open(struct mroce_conn *c)
+{
+	u64 pair = c->cfg.self ? c->nonce : c->nonce ^ c->peer_nonce;
+	struct mroce_stream *s;
+
+	c->tag = pair & 0xffff;
+	c->psn0 = (pair >> 16) & U32_MAX;
+	c->init_at = MROCE_NEVER;
+	c->want_init = false;
+	cnt_inc(c, MROCE_CNT_CONN_OPEN);
+	list_for_each_entry(s, &c->streams, node)
+		stream_ready(s);
+}
+
+/* Begin a new incarnation; streams on the list are unbound already. */
+static int conn_incarnate(struct mroce_conn *c, u64 now)
+{
+	u32 id = c->ops->new_id(c);
+
+	if (!id)
+		return -ENOSPC;
+	conn_free_paths(c);
+	c->gen++;
+	c->id = id;
+	c->peer_id = 0;
+	c->nonce = random_u64() | 1;
+	c->peer_nonce = 0;
+	c->tag = 0;
+	c->ts_off = mroce_random_u32();
+	c->mtu = c->cfg.link_mtu;
+	c->msn_window = MROCE_MSN_WINDOW;
+	c->rsn_window = MROCE_RSN_WINDOW;
+	c->peer_hint_kbps = 0;
+	c->probe_rtt_ns = 0;
+	c->want_init_ack = false;
+	c->want_probe = false;
+	c->want_probe_ack = false;
+	c->want_close = false;
+	c->probe_out = false;
+	c->init_tries = 0;
+	c->init_at = MROCE_NEVER;
+	c->nak_n = 0;
+	c->gc_at = c->n_streams ? MROCE_NEVER : now + MROCE_GC_NS;
+	conn_set_state(c, MROCE_CONN_INIT);
+
+	if (c->cfg.self) {
+		c->peer_id = id;
+		c->peer_nonce = c->nonce;
+		conn_set_state(c, MROCE_CONN_OPEN);
+		conn_open(c);
+	} else if (c->n_streams) {
+		conn_want_init(c, now);
+	}
+	return 0;
+}
+
+int mroce_conn_init(struct mroce_conn *c, const struct mroce_conn_ops *ops,
+		    const struct mroce_conn_cfg *cfg, u64 now)
+{
+	c->ops = ops;
+	c->cc = &mroce_cc_aimd;
+	c->cfg = *cfg;
+	c->state = MROCE_CONN_INIT;
+	c->stream_deadline = MROCE_NEVER;
+	INIT_LIST_HEAD(&c->streams);
+	INIT_LIST_HEAD(&c->ready);
+	INIT_LIST_HEAD(&c->resp_ready);
+	INIT_LIST_HEAD(&c->timed);
+	return conn_incarnate(c, now);
+}
+
+void mroce_conn_fini(struct mroce_conn *c)
+{
+	WARN_ON_ONCE(!list_empty(&c->streams));
+	conn_free_paths(c);
+	mroce_free(c->spare);
+	c->spare = NULL;
+	c->state = MROCE_CONN_DEAD;
+}
+
+/* Ask for an INIT, at most one per millisecond beyond the schedule. */
+void conn_want_init(struct mroce_conn *c, u64 now)
+{
+	if (c->state != MROCE_CONN_INIT || !c->n_streams)
+		return;
+	if (c->init_tries && now - c->init_sent_ns < MROCE_INIT_GAP_NS)
+		return;
+	c->want_init = true;
+}
+
+static bool conn_idle(const struct mroce_conn *c)
+{
+	const struct mroce_stream *s;
+	int i;
+
+	for (i = 0; i < c->n_tx; i++)
+		if (c->tx[i]->una != c->tx[i]->nxt)
+			return false;
+	list_for_each_entry(s, &c->streams, node)
+		if (s->msn_una != s->msn_nxt || s->resp_n)
+			return false;
+	return true;
+}
+
+/*
+ * The peer lost this incarnation. Streams that had something accepted cannot
+ * know what of it survived: they fail. The others move on (rule 41).
+ */
+void conn_lost(struct mroce_conn *c, u64 now)
+{
+	struct mroce_stream *s, *tmp;
+
+	cnt_inc(c, MROCE_CNT_CONN_LOST);
+	list_for_each_entry_safe(s, tmp, &c->streams, node) {
+		if (!s->bound) {
+			stream_unbind(s);
+			continue;
+		}
+		if (s->tx_state == MROCE_TX_ERR)
+			continue;
+		if (s->msn_una != s->msn_nxt) {
+			stream_fail_oldest(s, MROCE_ST_RETRY_EXC, now);
+		} else {
+			mroce_stream_error(s, now);
+			s->ops->conn_lost(s);
+		}
+	}
+	list_for_each_entry(s, &c->streams, node) {
+		resp_close(s, true);
+		s->bound = false;
+		s->quarantine = 0;
+	}
+	if (conn_incarnate(c, now))
+		conn_set_state(c, MROCE_CONN_DEAD);
+}
+
+static void conn_closed(struct mroce_conn *c, u64 now)
+{
+	struct mroce_stream *s;
+
+	cnt_inc(c, MROCE_CNT_CONN_CLOSED);
+	if (!c->n_streams) {
+		conn_set_state(c, MROCE_CONN_DEAD);
+		return;
+	}
+	list_for_each_entry(s, &c->streams, node) {
+		s->bound = false;
+		s->quarantine = 0;
+	}
+	if (conn_incarnate(c, now)) {
+		conn_set_state(c, MROCE_CONN_DEAD);
+		return;
+	}
+	/* No haste: nobody has anything to send. */
+	c->want_init = false;
+	c->init_at = now + jitter(MROCE_INIT_CAP_NS);
+}
+
+static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
+{
+	if (c->state == MROCE_CONN_OPEN && in->nonce != c->peer_nonce) {
+		/* Perhaps the peer restarted, perhaps this is forged or old:
+		 * ask the peer that we know. Its RESET ends the connection.
+		 */
+		if (!c->probe_ns || now - c->probe_ns >= MROCE_PROBE_GAP_NS) {
+			c->probe_ns = now;
+			c->probe_cookie = random_u64();
+			c->want_probe = true;
+		}
+		return;
+	}
+	if (c->state == MROCE_CONN_INIT && !c->n_streams)
+		return;
+	c->ack_nonce = in->nonce;
+	c->ack_id = in->conn_id;
+	c->want_init_ack = true;
+	conn_want_init(c, now);
+}
+
+static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
+			u64 now)
+{
+	const struct mroce_init *in = &pkt->init;
+
+	if (c->state != MROCE_CONN_INIT || pkt->conn != c->id ||
+	    in->peer_nonce != c->nonce || !c->init_tries) {
+		if (c->state != MROCE_CONN_OPEN || in->nonce != c->peer_nonce)
+			cnt_inc(c, MROCE_CNT_RX_STATE);
+		return;
+	}
+	c->peer_id = in->conn_id;
+	c->peer_nonce = in->nonce;
+	c->mtu = min_t(u16, c->cfg.link_mtu, in->mtu);
+	c->msn_window = min_t(u16, MROCE_MSN_WINDOW, in->msn_window);
+	c->rsn_window = min_t(u16, MROCE_RSN_WINDOW, in->rsn_window);
+	c->peer_hint_kbps = in->hint_kbps;
+	c->hint_ns = now;
+	c->last_heard_ns = now;
+	if (c->init_tries == 1)
+		c->probe_rtt_ns = max_t(u64, now - c->init_sent_ns, US);
+	conn_set_state(c, MROCE_CONN_OPEN);
+	conn_open(c);
+}
+
+bool mroce_reset_echo(const struct mroce_pkt *reset, struct mroce_pkt *echo)
+{
+	const u8 *h = reset->reset;
+
+	/* The echo is a bare common header: read what identifies it. */
+	memset(echo, 0, sizeof(*echo));
+	if (h[0] >> 4 != MROCE_WIRE_VERSION)
+		return false;
+	echo->type = h[0] & 0xf;
+	echo->opcode = h[1];
+	echo->conn = get_unaligned_be32(h + 4);
+	echo->path = h[8];
+	echo->epoch = h[9];
+	echo->tag = get_unaligned_be16(h + 10);
+	echo->psn = get_unaligned_be32(h + 12);
+	echo->ts = get_unaligned_be32(h + 16);
+	return true;
+}
+
+/*
+ * A RESET is believed only if it quotes a packet that is outstanding:
+ * nobody off the path can guess its PSN and time stamp (rule 40).
+ */
+static bool reset_valid(const struct mroce_conn *c, const struct mroce_pkt *e)
+{
+	const struct mroce_path_tx *p;
+
+	if (c->state != MROCE_CONN_OPEN || c->cfg.self ||
+	    e->conn != c->peer_id || e->tag != c->tag)
+		return false;
+	if (e->type == MROCE_T_CONTROL)
+		return e->opcode == MROCE_CTRL_PROBE && c->probe_out &&
+		       e->ts == c->probe_ts && e->psn == (u32)c->probe_cookie;
+	if (e->type != MROCE_T_DATA || e->path >= c->n_tx)
+		return false;
+	p = c->tx[e->path];
+	if (e->psn - p->una >= p->nxt - p->una ||
+	    !test_bit(psn_idx(e->psn), p->out))
+		return false;
+	return p->slot[psn_idx(e->psn)].ts == e->ts;
+}
+
+static enum mroce_rx rx_ctrl(struct mroce_conn *c, const struct mroce_pkt *pkt,
+			     u64 now)
+{
+	struct mroce_pkt echo;
+
+	cnt_inc(c, MROCE_CNT_RX_CTRL);
+	switch (pkt->opcode) {
+	case MROCE_CTRL_INIT:
+		rx_init(c, &pkt->init, now);
+		return MROCE_RX_DONE;
+	case MROCE_CTRL_INIT_ACK:
+		rx_init_ack(c, pkt, now);
+		return MROCE_RX_DONE;
+	case MROCE_CTRL_RESET:
+		if (!mroce_reset_echo(pkt, &echo) || !reset_valid(c, &echo)) {
+			cnt_inc(c, MROCE_CNT_RX_STATE);
+			return MROCE_RX_DROP;
+		}
+		conn_lost(c, now);
+		return MROCE_RX_DONE;
+	}
+
+	/* The rest belongs to one pair of incarnations. */
+	if (c->state != MROCE_CONN_OPEN) {
+		cnt_inc(c, MROCE_CNT_RX_STATE);
+		return MROCE_RX_DROP;
+	}
+	if (pkt->tag != c->tag) {
+		cnt_inc(c, MROCE_CNT_RX_TAG);
+		return pkt->opcode == MROCE_CTRL_PROBE ? MROCE_RX_RESET :
+							 MROCE_RX_DROP;
+	}
+	switch (pkt->opcode) {
+	case MROCE_CTRL_PROBE:
+		if (c->probe_ack_ns &&
+		    now - c->probe_ack_ns < MROCE_PROBE_ACK_GAP_NS)
+			return MROCE_RX_DROP;
+		c->probe_ack_ns = now;
+		c->probe_ack_cookie = pkt->ctrl.cookie;
+		c->want_probe_ack = true;
+		return MROCE_RX_DONE;
+	case MROCE_CTRL_PROBE_ACK:
+		if (!c->probe_out || pkt->ctrl.cookie != c->probe_cookie)
+			return MROCE_RX_DROP;
+		c->probe_out = false;
+		c->last_heard_ns = now;
+		return MROCE_RX_DONE;
+	case MROCE_CTRL_CLOSE:
+		if (c->cfg.self || pkt->ctrl.cookie != c->peer_nonce ||
+		    !conn_idle(c))
+			return MROCE_RX_DROP;
+		conn_closed(c, now);
+		return MROCE_RX_DONE;
+	}
+	return MROCE_RX_DROP;
+}
+
+enum mroce_rx mroce_conn_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
+			    const struct mroce_rx_meta *m,
+			    struct mroce_claim *cl, u64 now)
+{
+	if (c->state == MROCE_CONN_DEAD)
+		return MROCE_RX_DROP;
+	if (pkt->type == MROCE_T_CONTROL)
+		return rx_ctrl(c, pkt, now);
+
+	if (c->state != MROCE_CONN_OPEN) {
+		/* The peer is open by its own INIT; ours or its answer was
+		 * lost.
+		 */
+		cnt_inc(c, MROCE_CNT_RX_STATE);
+		if (pkt->type == MROCE_T_DATA)
+			conn_want_init(c, now);
+		return MROCE_RX_DROP;
+	}
+	if (pkt->tag != c->tag) {
+		cnt_inc(c, MROCE_CNT_RX_TAG);
+		return pkt->type == MROCE_T_DATA ? MROCE_RX_RESET :
+						   MROCE_RX_DROP;
+	}
+	switch (pkt->type) {
+	case MROCE_T_DATA:
+		return path_rx_data(c, pkt, m, cl, now);
+	case MROCE_T_ACK:
+		path_tx_ack(c, pkt, now);
+		return MROCE_RX_DONE;
+	case MROCE_T_NAK:
+		path_tx_nak(c, pkt, now);
+		return MROCE_RX_DONE;
+	}
+	return MROCE_RX_DROP;
+}
+
+static void ctrl_build(struct mroce_conn *c, struct mroce_pkt *pkt,
+		       struct mroce_txd *txd)
+{
+	unsigned int len;
+
+	pkt->type = MROCE_T_CONTROL;
+	txd->type = MROCE_T_CONTROL;
+	txd->plane = 0;
+	txd->sport = 0;
+	txd->ect = false;
+	txd->nfrags = 0;
+	txd->frag_bytes = 0;
+	len = mroce_wire_build(pkt, txd->lin, sizeof(txd->lin));
+	WARN_ON_ONCE(!len);
+	txd->hdr_len = len;
+	txd->lin_len = len;
+	cnt_inc(c, MROCE_CNT_TX_CTRL);
+}
+
+static void fill_init(struct mroce_conn *c, struct mroce_init *in)
+{
+	in->conn_id = c->id;
+	in->nonce = c->nonce;
+	in->msn_window = MROCE_MSN_WINDOW;
+	in->rsn_window = MROCE_RSN_WINDOW;
+	in->mtu = c->cfg.link_mtu;
+	in->tclass = c->cfg.tclass;
+	in->speed_mbps = c->cfg.speed_mbps;
+}
+
+/* One waiting control packet, or false. */
+bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
+{
+	struct mroce_pkt pkt = {};
+
+	pkt.ts = conn_ts(c, now);
+	if (c->want_init) {
+		u64 wait = MROCE_INIT_MIN_NS << min_t(u8, c->init_tries, 6);
+
+		c->want_init = false;
+		if (c->state == MROCE_CONN_INIT) {
+			if (c->init_tries < U8_MAX)
+				c->init_tries++;
+			c->init_sent_ns = now;
+			c->init_at = now + jitter(min_t(u64, wait,
+							MROCE_INIT_CAP_NS));
+			pkt.opcode = MROCE_CTRL_INIT;
+			fill_init(c, &pkt.init);
+			ctrl_build(c, &pkt, txd);
+			return true;
+		}
+	}
+	if (c->want_init_ack) {
+		c->want_init_ack = false;
+		pkt.opcode = MROCE_CTRL_INIT_ACK;
+		pkt.conn = c->ack_id;
+		fill_init(c, &pkt.init);
+		pkt.init.peer_nonce = c->ack_nonce;
+		ctrl_build(c, &pkt, txd);
+		return true;
+	}
+	pkt.conn = c->peer_id;
+	pkt.tag = c->tag;
+	if (c->want_probe) {
+		c->want_probe = false;
+		c->probe_out = true;
+		c->probe_ts = pkt.ts;
+		pkt.psn = (u32)c->probe_cookie;
+		pkt.opcode = MROCE_CTRL_PROBE;
+		pkt.ctrl.cookie = c->probe_cookie;
+		ctrl_build(c, &pkt, txd);
+		return true;
+	}
+	if (c->want_probe_ack) {
+		c->want_probe_ack = false;
+		pkt.opcode = MROCE_CTRL_PROBE_ACK;
+		pkt.ctrl.cookie = c->probe_ack_cookie;
+		ctrl_build(c, &pkt, txd);
+		return true;
+	}
+	if (c->want_close) {
+		c->want_close = false;
+		pkt.opcode = MROCE_CTRL_CLOSE;
+		pkt.ctrl.cookie = c->nonce;
+		ctrl_build(c, &pkt, txd);
+		cnt_inc(c, MROCE_CNT_CONN_CLOSED);
+		conn_set_state(c, MROCE_CONN_DEAD);
+		return true;
+	}
+	return false;
+}
+
+u64 mroce_conn_deadline(const struct mroce_conn *c)
+{
+	u64 t = min(c->gc_at, c->stream_deadline);
+	int i;
+
+	if (c->state == MROCE_CONN_DEAD)
+		return MROCE_NEVER;
+	if (c->state == MROCE_CONN_INIT && c->n_streams)
+		t = min(t, c->init_at);
+	for (i = 0; i < c->n_tx; i++)
+		t = min(t, c->tx[i]->deadline);
+	return t;
+}
+
+void mroce_conn_timer(struct mroce_conn *c, u64 now)
+{
+	struct mroce_stream *s, *tmp;
+	int i;
+
+	if (c->state == MROCE_CONN_DEAD)
+		return;
+	if (now >= c->gc_at && !c->n_streams) {
+		c->gc_at = MROCE_NEVER;
+		if (c->state == MROCE_CONN_OPEN && !c->cfg.self) {
+			c->want_close = true;
+		} else {
+			cnt_inc(c, MROCE_CNT_CONN_CLOSED);
+			conn_set_state(c, MROCE_CONN_DEAD);
+			return;
+		}
+	}
+	if (c->state == MROCE_CONN_INIT && c->n_streams && now >= c->init_at) {
+		c->init_at = MROCE_NEVER;
+		c->want_init = true;
+	}
+	for (i = 0; i < c->n_tx; i++)
+		if (now >= c->tx[i]->deadline)
+			path_tx_timer(c, c->tx[i], now);
+
+	if (now < c->stream_deadline)
+		return;
+	/* A plain list: most deadlines only move outwards, so it is walked a
+	 * few times per T_retry at most. See internals.rst.
+	 */
+	c->stream_deadline = MROCE_NEVER;
+	list_for_each_entry_safe(s, tmp, &c->timed, timed) {
+		if (now >= stream_due(s))
+			stream_timer(s, now);
+		if (stream_due(s) == MROCE_NEVER)
+			list_del_init(&s->timed);
+		else
+			c->stream_deadline = min(c->stream_deadline,
+						 stream_due(s));
+	}
+}

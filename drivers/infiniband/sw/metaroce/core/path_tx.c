@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A path, sender's side: what is outstanding, what is lost, when to ask.
+ *
+ * A packet is (path, PSN) for ever. A path is FIFO, so the newest delivered
+ * transmission, told by its echoed time stamp, proves every older undelivered
+ * one of the same epoch lost: first losses and lost retransmissions alike (RACK
+ * with a zero window, rules 27-31). Where nothing comes back, one tail probe
+ * is sent, then the path takes another source port (rules 30, 33).
+ *
+ *   out bit  lost bit
+ *      0        0      acknowledged, or never sent
+ *      1        0      in flight
+ *      1        1      lost: to be sent again under the same PSN
+ */
+#include "internal.h"
+
+static const u64 ns_per_ts = 1ULL << MROCE_TS_SHIFT;
+
+u64 path_rto_ns(const struct mroce_path_tx *p)
+{
+	if (!p->srtt_ns)
+		return MROCE_RTO_INITIAL_NS;
+	return max_t(u64, p->srtt_ns + 4 * p->rttvar_ns, MROCE_RTO_MIN_NS);
+}
+
+static u64 path_rto_backed_ns(const struct mroce_path_tx *p)
+{
+	return min_t(u64, path_rto_ns(p) << min_t(u8, p->backoff, 10),
+		     MROCE_RTO_CAP_NS);
+}
+
+/* Silence that makes a tail probe worth its packet. */
+static u64 path_pto_ns(const struct mroce_path_tx *p)
+{
+	if (!p->srtt_ns)
+		return MROCE_RTO_INITIAL_NS;
+	return max_t(u64, 2 * p->srtt_ns, MROCE_TLP_MIN_NS);
+}
+
+/* Silence after a tail probe that makes the route suspect. */
+static u64 path_suspect_ns(const struct mroce_path_tx *p)
+{
+	return max_t(u64, p->srtt_ns + 4 * p->rttvar_ns, MROCE_TLP_MIN_NS);
+}
+
+/* Open the next path; NULL if all are open or memory is short. */
+struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
+{
+	u8 want = c->cfg.n_paths ? c->cfg.n_paths : MROCE_DEF_PATHS;
+	struct mroce_path_tx *p;
+
+	if (c->n_tx >= want || c->n_tx >= MROCE_MAX_PATHS)
+		return NULL;
+	p = mroce_zalloc(sizeof(*p));
+	if (!p) {
+		cnt_inc(c, MROCE_CNT_NOMEM);
+		return NULL;
+	}
+	p->id = c->n_tx;
+	p->sport = c->ops->new_sport(c, 0);
+	p->una = c->psn0;
+	p->nxt = c->psn0;
+	p->guard_psn = c->psn0;
+	p->deadline = MROCE_NEVER;
+	p->last_ts = conn_ts(c, now) - 1;
+	if (c->probe_rtt_ns) {
+		p->srtt_ns = c->probe_rtt_ns;
+		p->rttvar_ns = c->probe_rtt_ns / 2;
+		p->min_rtt_ns = c->probe_rtt_ns;
+	}
+	c->cc->path_init(c, p);
+	c->tx[c->n_tx++] = p;
+	return p;
+}
+
+/* The deadline of a path that has something outstanding. */
+static void path_arm(struct mroce_path_tx *p)
+{
+	u64 since;
+
+	if (p->una == p->nxt) {
+		p->deadline = MROCE_NEVER;
+		p->tlp_out = false;
+		p->late = false;
+		return;
+	}
+	if (!p->tlp_out) {
+		p->deadline = p->last_tx_ns + path_pto_ns(p);
+		return;
+	}
+	since = min(path_suspect_ns(p), path_rto_backed_ns(p));
+	if (p->rehomes || p->backoff)
+		since = path_rto_backed_ns(p);
+	p->deadline = p->tlp_sent_ns + since;
+}
+
+/* Strictly increasing per transmission of the path (rule 27). */
+void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
+		   struct mroce_slot *sl, u64 now)
+{
+	u32 ts = conn_ts(c, now);
+
+	if (!mroce_seq_after(ts, p->last_ts))
+		ts = p->last_ts + 1;
+	p->last_ts = ts;
+	sl->ts = ts;
+	sl->epoch = p->epoch;
+}
+
+void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	p->last_tx_ns = now;
+	if (!p->tlp_out)
+		path_arm(p);
+}
+
+void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
+{
+	if (__test_and_set_bit(psn_idx(psn), p->lost))
+		return;
+	p->slot[psn_idx(psn)].flags |= MROCE_SLOT_LOST;
+	p->inflight--;
+	p->n_lost++;
+	c->n_lost++;
+}
+
+void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
+{
+	if (!__test_and_clear_bit(psn_idx(psn), p->lost))
+		return;
+	p->slot[psn_idx(psn)].flags &= ~MROCE_SLOT_LOST;
+	p->inflight++;
+	p->n_lost--;
+	c->n_lost--;
+}
+
+static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns)
+{
+	u64 delta;
+
+	if (!p->min_rtt_ns || rtt_ns < p->min_rtt_ns)
+		p->min_rtt_ns = rtt_ns;
+	if (!p->srtt_ns) {
+		p->srtt_ns = rtt_ns;
+		p->rttvar_ns = rtt_ns / 2;
+		return;
+	}
+	delta = rtt_ns > p->srtt_ns ? rtt_ns - p->srtt_ns : p->srtt_ns - rtt_ns;
+	p->rttvar_ns = (3 * p->rttvar_ns + delta) / 4;
+	p->srtt_ns = (7 * p->srtt_ns + rtt_ns) / 8;
+}
+
+/*
+ * The original of a resent packet had arrived after all: it was late, not
+ * lost. The guard learns by how much (rule 29); probes are no evidence.
+ */
+static void path_spurious(struct mroce_conn *c, struct mroce_path_tx *p,
+			  const struct mroce_slot *sl, u32 echo_ts)
+{
+	u32 late, cap;
+
+	if (sl->flags & MROCE_SLOT_PROBE)
+		return;
+	cnt_inc(c, MROCE_CNT_SPURIOUS);
+	late = p->has_echo ? p->echo_ts - sl->first_ts : 0;
+	if ((s32)late <= 0)
+		return;
+	cap = (u32)min_t(u64, p->srtt_ns / 4 / ns_per_ts, U32_MAX);
+	p->guard_ts = min(max(p->guard_ts, late), cap);
+	p->guard_rounds = 0;
+	p->guard_psn = p->nxt;
+}
+
+static void path_acked(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
+		       const struct mroce_pkt *pkt, u64 now)
+{
+	struct mroce_slot *sl = &p->slot[psn_idx(psn)];
+
+	if (!__test_and_clear_bit(psn_idx(psn), p->out))
+		return;
+	if ((sl->flags & MROCE_SLOT_RESENT) && sl->epoch == pkt->epoch &&
+	    mroce_seq_before(pkt->ack.echo_ts, sl->ts))
+		path_spurious(c, p, sl, pkt->ack.echo_ts);
+	if (__test_and_clear_bit(psn_idx(psn), p->lost)) {
+		p->n_lost--;
+		c->n_lost--;
+	} else {
+		p->inflight--;
+	}
+	__clear_bit(psn_idx(psn), p->resent);
+	p->rtx_budget++;
+	if (sl->flags & MROCE_SLOT_VOID)
+		stream_voided(c, sl);
+	else
+		stream_acked(c, sl, now);
+	sl->s = NULL;
+}
+
+/* Transmissions proven lost by a newer one's arrival. */
+static u32 path_find_lost(struct mroce_conn *c, struct mroce_path_tx *p,
+			  u32 echo_ts, u8 epoch)
+{
+	struct mroce_slot *sl;
+	u32 n = 0, psn;
+
+	for_each_out(p, psn) {
+		sl = &p->slot[psn_idx(psn)];
+		if (sl->flags & MROCE_SLOT_LOST)
+			continue;
+		if (sl->epoch != epoch ||
+		    !mroce_seq_before(sl->ts + p->guard_ts, echo_ts)) {
+			/* First transmissions are in order of time: what
+			 * follows the first young one is young, unless it
+			 * was resent, and those are few.
+			 */
+			if (!(sl->flags & MROCE_SLOT_RESENT) &&
+			    bitmap_empty(p->resent, MROCE_PATH_WINDOW))
+				break;
+			continue;
+		}
+		path_tx_mark_lost(c, p, psn);
+		if (!(sl->flags & MROCE_SLOT_VOID)) {
+			cnt_inc(c, MROCE_CNT_LOST);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void path_guard_decay(struct mroce_path_tx *p)
+{
+	if (!p->guard_ts || !mroce_seq_after(p->una, p->guard_psn))
+		return;
+	p->guard_psn = p->nxt;
+	if (++p->guard_rounds < 16)
+		return;
+	p->guard_rounds = 0;
+	p->guard_ts /= 2;
+}
+
+/* Rule 31: what an acknowledgment may say. */
+static bool ack_valid(const struct mroce_conn *c, const struct mroce_path_tx *p,
+		      const struct mroce_pkt *pkt, u64 now)
+{
+	u32 cum = pkt->psn, n = p->nxt - 1 - cum, age, i;
+
+	/* cum in [una - 1, nxt - 1] */
+	if (cum - (p->una - 1) > p->nxt - p->una)
+		return false;
+	/* no bit at or beyond nxt */
+	for (i = 0; i < MROCE_VEC_WORDS; i++) {
+		u64 word = pkt->ack.vec[i];
+
+		if (n >= 64 * (i + 1))
+			continue;
+		if (n > 64 * i)
+			word &= ~((1ULL << (n - 64 * i)) - 1);
+		if (word)
+			return false;
+	}
+	if (mroce_seq_after(pkt->ack.echo_ts, p->last_ts))
+		return false;
+	age = p->last_ts - pkt->ack.echo_ts;
+	return age < MROCE_TS_VALID;
+}
+
+void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
+{
+	struct mroce_cc_sample sa = {};
+	struct mroce_path_tx *p;
+	u32 cum = pkt->psn, ts = conn_ts(c, now);
+	u32 prior_out, i, lost_before;
+	bool fresh, newer;
+
+	cnt_inc(c, MROCE_CNT_RX_ACK);
+	p = pkt->path < c->n_tx ? c->tx[pkt->path] : NULL;
+	if (!p || !ack_valid(c, p, pkt, now)) {
+		cnt_inc(c, MROCE_CNT_RX_BADACK);
+		return;
+	}
+	p->last_rx_ns = now;
+	c->last_heard_ns = now;
+	p->tlp_out = false;
+	p->late = false;
+	p->backoff = 0;
+	p->rehomes = 0;
+
+	prior_out = bitmap_weight(p->out, MROCE_PATH_WINDOW);
+	sa.prior_inflight = p->inflight;
+	lost_before = p->n_lost;
+
+	while (!mroce_seq_after(p->una, cum)) {
+		path_acked(c, p, p->una, pkt, now);
+		p->una++;
+	}
+	for (i = 0; i < MROCE_VEC_WORDS; i++) {
+		u64 word = pkt->ack.vec[i];
+
+		while (word) {
+			u32 bit = __ffs64(word);
+
+			word &= word - 1;
+			path_acked(c, p, cum + 1 + 64 * i + bit, pkt, now);
+		}
+	}
+	/* PSNs acknowledged by an earlier vector: let the window slide. */
+	while (p->una != p->nxt && !test_bit(psn_idx(p->una), p->out))
+		p->una++;
+	sa.acked = prior_out - bitmap_weight(p->out, MROCE_PATH_WINDOW);
+
+	fresh = !p->has_echo ||
+		!mroce_seq_before(pkt->ack.n_recv, p->n_recv);
+	newer = !p->has_echo || mroce_seq_after(pkt->ack.echo_ts, p->echo_ts);
+	if (fresh) {
+		if (newer) {
+			u32 away = ts - pkt->ack.echo_ts;
+
+			if (away > pkt->ack.hold && away < MROCE_TS_VALID) {
+				sa.rtt_ns = max_t(u64, (away - pkt->ack.hold) *
+						  ns_per_ts, US);
+				path_rtt(p, sa.rtt_ns);
+			}
+		}
+		sa.marked = pkt->ack.n_ce - p->n_ce;
+		if (sa.marked > MROCE_PATH_WINDOW)
+			sa.marked = sa.acked;
+		cnt_add(c, MROCE_CNT_TX_CE_ECHO, sa.marked);
+		p->n_recv = pkt->ack.n_recv;
+		p->n_ce = pkt->ack.n_ce;
+		p->n_dup = pkt->ack.n_dup;
+		if (pkt->ack.hint_kbps) {
+			c->peer_hint_kbps = pkt->ack.hint_kbps;
+			c->hint_ns = now;
+		}
+		sa.lost = path_find_lost(c, p, pkt->ack.echo_ts, pkt->epoch);
+		if (newer)
+			p->echo_ts = pkt->ack.echo_ts;
+		p->has_echo = true;
+	}
+	path_guard_decay(p);
+
+	sa.hint_kbps = pkt->ack.hint_kbps;
+	sa.una = p->una;
+	sa.nxt = p->nxt;
+	sa.app_limited = sa.prior_inflight + 1 < p->cc.cwnd_x256 >> 8 &&
+			 !lost_before;
+	c->cc->on_ack(c, p, &sa);
+
+	/* The path was heard: the clock of silence starts anew. */
+	p->last_tx_ns = now;
+	path_arm(p);
+}
+
+void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
+{
+	struct mroce_path_tx *p;
+
+	cnt_inc(c, MROCE_CNT_RX_NAK);
+	p = pkt->path < c->n_tx ? c->tx[pkt->path] : NULL;
+	if (!p || pkt->psn - p->una >= p->nxt - p->una ||
+	    !test_bit(psn_idx(pkt->psn), p->out)) {
+		cnt_inc(c, MROCE_CNT_NAK_STALE);
+		return;
+	}
+	c->last_heard_ns = now;
+	p->last_rx_ns = now;
+	stream_nak(c, p, pkt->psn, pkt, now);
+}
+
+/*
+ * Another source port, the same id and PSNs: everything that may still be on
+ * the old route is sent again on the new one (rule 33).
+ */
+void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	u32 psn;
+
+	p->sport = c->ops->new_sport(c, p->plane);
+	p->epoch++;
+	if (p->rehomes < U8_MAX)
+		p->rehomes++;
+	p->rehome_ns = now;
+	cnt_inc(c, MROCE_CNT_REHOME);
+	for_each_out(p, psn)
+		path_tx_mark_lost(c, p, psn);
+	p->rtx_budget = p->n_lost;
+}
+
+/* The newest transmission that is unacknowledged: any answer to it proves
+ * all older ones lost.
+ */
+static bool path_newest(const struct mroce_path_tx *p, u32 *newest)
+{
+	bool found = false;
+	u32 psn, ts = 0;
+
+	for_each_out(p, psn) {
+		const struct mroce_slot *sl = &p->slot[psn_idx(psn)];
+
+		if (found && !mroce_seq_after(sl->ts, ts))
+			continue;
+		found = true;
+		ts = sl->ts;
+		*newest = psn;
+	}
+	return found;
+}
+
+static void path_probe(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	u32 psn;
+
+	p->tlp_sent_ns = now;
+	p->tlp_out = true;
+	if (!path_newest(p, &psn))
+		return;
+	p->slot[psn_idx(psn)].flags |= MROCE_SLOT_PROBE;
+	path_tx_mark_lost(c, p, psn);
+	if (!p->rtx_budget)
+		p->rtx_budget = 1;
+}
+
+static bool heard_elsewhere(const struct mroce_conn *c,
+			    const struct mroce_path_tx *p, u64 since)
+{
+	int i;
+
+	for (i = 0; i < c->n_tx; i++)
+		if (c->tx[i] != p && c->tx[i]->last_rx_ns > since)
+			return true;
+	return false;
+}
+
+/*
+ * Normal -> (silence) -> tail probe -> (silence) -> another port if the peer
+ * is heard elsewhere, else RTO; from the second RTO on another port too.
+ */
+void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	if (p->una == p->nxt) {
+		path_arm(p);
+		return;
+	}
+	/* A deadline served late says more of this host than of the path:
+	 * let the receive queue drain first (rule 38).
+	 */
+	if (!p->late && now - p->deadline >
+			max_t(u64, MS, path_rto_ns(p) / 4)) {
+		p->late = true;
+		p->deadline = now + max_t(u64, p->srtt_ns, MROCE_TLP_MIN_NS);
+		return;
+	}
+	p->late = false;
+
+	if (!p->tlp_out) {
+		cnt_inc(c, MROCE_CNT_TLP);
+		path_probe(c, p, now);
+	} else if (heard_elsewhere(c, p, p->tlp_sent_ns) &&
+		   now - p->rehome_ns >= path_rto_backed_ns(p)) {
+		mroce_conn_rehome(c, p, now);
+		p->tlp_sent_ns = now;
+		if (p->backoff < U8_MAX)
+			p->backoff++;
+	} else {
+		cnt_inc(c, MROCE_CNT_RTO);
+		c->cc->on_rto(c, p);
+		if (p->backoff < U8_MAX)
+			p->backoff++;
+		if (p->backoff >= 2)
+			mroce_conn_rehome(c, p, now);
+		path_probe(c, p, now);
+	}
+	path_arm(p);
+}
