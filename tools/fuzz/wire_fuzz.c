@@ -16,7 +16,7 @@ static void check(bool ok, const char *what)
 {
 	if (ok)
 		return;
-	fprintf(stderr, "check failed: %s\n", what);
+	fprintf(stderr, "broken: %s\n", what);
 	abort();
 }
 

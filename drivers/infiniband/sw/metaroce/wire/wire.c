@@ -469,6 +469,29 @@ static enum mroce_wire_reason mroce_parse_dgram(const u8 *b,
 }
 
 /**
+ * mroce_wire_parse_common - read a bare common header
+ * @buf: MROCE_COMMON_LEN bytes, such as a RESET echoes
+ * @pkt: members up to @ts are filled, whatever their values
+ *
+ * Return: true if the version is known.
+ */
+bool mroce_wire_parse_common(const void *buf, struct mroce_pkt *pkt)
+{
+	const u8 *b = buf;
+
+	pkt->type = b[0] & 0xf;
+	pkt->opcode = b[1];
+	pkt->flags = get_unaligned_be16(b + 2) & MROCE_F_KNOWN;
+	pkt->conn = get_unaligned_be32(b + 4);
+	pkt->path = b[8];
+	pkt->epoch = b[9];
+	pkt->tag = get_unaligned_be16(b + 10);
+	pkt->psn = get_unaligned_be32(b + 12);
+	pkt->ts = get_unaligned_be32(b + 16);
+	return b[0] >> 4 == MROCE_WIRE_VERSION;
+}
+
+/**
  * mroce_wire_parse - read one UDP payload
  * @buf: at least min(@len, MROCE_MAX_HDR) readable bytes
  * @avail: readable bytes at @buf
@@ -486,21 +509,11 @@ enum mroce_wire_reason mroce_wire_parse(const void *buf, unsigned int avail,
 	avail = min(avail, len);
 	if (avail < MROCE_COMMON_LEN)
 		return MROCE_WIRE_SHORT;
-	if (b[0] >> 4 != MROCE_PROTO_VERSION)
-		return MROCE_WIRE_VERSION;
+	if (!mroce_wire_parse_common(b, pkt))
+		return MROCE_WIRE_BAD_VERSION;
 	/* More than UDP can carry; keeps all the sums below in 16 bits. */
 	if (len > U16_MAX)
 		return MROCE_WIRE_LENGTH;
-
-	pkt->type = b[0] & 0xf;
-	pkt->opcode = b[1];
-	pkt->flags = get_unaligned_be16(b + 2) & MROCE_F_KNOWN;
-	pkt->conn = get_unaligned_be32(b + 4);
-	pkt->path = b[8];
-	pkt->epoch = b[9];
-	pkt->tag = get_unaligned_be16(b + 10);
-	pkt->psn = get_unaligned_be32(b + 12);
-	pkt->ts = get_unaligned_be32(b + 16);
 	pkt->payload_len = 0;
 
 	switch (pkt->type) {
@@ -773,7 +786,7 @@ unsigned int mroce_wire_build(const struct mroce_pkt *pkt, void *buf,
 
 	if (size < MROCE_COMMON_LEN)
 		return 0;
-	b[0] = MROCE_PROTO_VERSION << 4 | pkt->type;
+	b[0] = MROCE_WIRE_VERSION << 4 | pkt->type;
 	b[1] = pkt->opcode;
 	put_unaligned_be16(flags, b + 2);
 	put_unaligned_be32(pkt->conn, b + 4);

@@ -30,6 +30,28 @@ static void wire_vector_parse(struct kunit *test)
 	wire_check_accepted(test, v->len);
 }
 
+/* What a RESET echoes is read as the header of a packet would be. */
+static void wire_vector_common(struct kunit *test)
+{
+	const struct mroce_vector *v = test->param_value;
+	struct wire_ctx *ctx = test->priv;
+	struct mroce_pkt *p = &ctx->a;
+
+	KUNIT_EXPECT_TRUE(test, mroce_wire_parse_common(v->raw, p));
+	KUNIT_EXPECT_EQ(test, p->type, v->pkt.type);
+	KUNIT_EXPECT_EQ(test, p->opcode, v->pkt.opcode);
+	KUNIT_EXPECT_EQ(test, p->flags, v->pkt.flags);
+	KUNIT_EXPECT_EQ(test, p->conn, v->pkt.conn);
+	KUNIT_EXPECT_EQ(test, p->path, v->pkt.path);
+	KUNIT_EXPECT_EQ(test, p->epoch, v->pkt.epoch);
+	KUNIT_EXPECT_EQ(test, p->tag, v->pkt.tag);
+	KUNIT_EXPECT_EQ(test, p->psn, v->pkt.psn);
+	KUNIT_EXPECT_EQ(test, p->ts, v->pkt.ts);
+
+	memset(ctx->out, 0xff, MROCE_COMMON_LEN);
+	KUNIT_EXPECT_FALSE(test, mroce_wire_parse_common(ctx->out, p));
+}
+
 static void wire_vector_build(struct kunit *test)
 {
 	const struct mroce_vector *v = test->param_value;
@@ -354,9 +376,9 @@ struct wire_bad {
 };
 
 static const struct wire_bad wire_bads[] = {
-	{ "WRITE last",	0, 1, { 0x01 }, MROCE_WIRE_VERSION },
-	{ "WRITE last",	0, 1, { 0x21 }, MROCE_WIRE_VERSION },
-	{ "WRITE last",	0, 1, { 0xf1 }, MROCE_WIRE_VERSION },
+	{ "WRITE last",	0, 1, { 0x01 }, MROCE_WIRE_BAD_VERSION },
+	{ "WRITE last",	0, 1, { 0x21 }, MROCE_WIRE_BAD_VERSION },
+	{ "WRITE last",	0, 1, { 0xf1 }, MROCE_WIRE_BAD_VERSION },
 	{ "WRITE last",	0, 1, { 0x10 }, MROCE_WIRE_TYPE },
 	{ "WRITE last",	0, 1, { 0x16 }, MROCE_WIRE_TYPE },
 	{ "WRITE last",	0, 1, { 0x1f }, MROCE_WIRE_TYPE },
@@ -452,6 +474,7 @@ static void wire_reasons(struct kunit *test)
 
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE_PARAM(wire_vector_parse, wire_vector_gen_params),
+	KUNIT_CASE_PARAM(wire_vector_common, wire_vector_gen_params),
 	KUNIT_CASE_PARAM(wire_vector_build, wire_vector_gen_params),
 	KUNIT_CASE_PARAM(wire_truncate, wire_vector_gen_params),
 	KUNIT_CASE_PARAM(wire_partly_readable, wire_vector_gen_params),

@@ -23,8 +23,9 @@ static void wire_all_openings(struct kunit *test)
 			ctx->out[1] = b1;
 			r = mroce_wire_parse(ctx->out, MROCE_MAX_HDR,
 					     MROCE_MAX_HDR, &ctx->a);
-			if (b0 >> 4 != MROCE_PROTO_VERSION) {
-				KUNIT_ASSERT_EQ(test, r, MROCE_WIRE_VERSION);
+			if (b0 >> 4 != MROCE_WIRE_VERSION) {
+				KUNIT_ASSERT_EQ(test, r,
+						MROCE_WIRE_BAD_VERSION);
 				break;
 			}
 			if ((b0 & 15) < MROCE_T_DATA ||
@@ -314,6 +315,14 @@ static void wire_build_refuses(struct kunit *test)
 	p->data.dqpn = MROCE_QPN_MAX;
 	p->data.sqpn = MROCE_QPN_MAX + 1;
 	KUNIT_EXPECT_EQ(test, mroce_wire_build(p, ctx->out, 100), 0);
+
+	/* A timer that does not belong there is not sent. */
+	KUNIT_EXPECT_EQ(test, wire_build_of(test, MROCE_T_NAK, 0, 0), 0);
+	p->nak.code = MROCE_NAK_CLOSED;
+	p->nak.timer = 7;
+	KUNIT_EXPECT_EQ(test, mroce_wire_build(p, ctx->out, 100),
+			MROCE_NAK_LEN);
+	KUNIT_EXPECT_EQ(test, ctx->out[29], 0);
 }
 
 static void wire_build_flags(struct kunit *test)
