@@ -43,7 +43,7 @@ mkdir -p "$build" "$OUT/$flavour"
 	# rsync keeps times: what did not change is not compiled.
 	# What is excluded is not deleted either.
 	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
-		--exclude='*.mod.c' --exclude='.*' --exclude=modules.order \
+		--exclude='*.mod.c' --exclude='copy-*.c' --exclude='.*' --exclude=modules.order \
 		--exclude=Module.symvers \
 		Kbuild drivers include "$build/src/"
 	# shellcheck disable=SC2086

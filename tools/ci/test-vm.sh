@@ -77,9 +77,9 @@ b=$?
 wait $!
 check "two guests at once" "3 4" "$? $b"
 
-run -- sh -c 'modprobe rdma_rxe && modprobe veth && ip link add a type veth peer name b &&
-	ip addr add 10.9.0.1/24 dev a && ip link set a up && ip link set b up &&
-	rdma link add rxe0 type rxe netdev a && rdma link show rxe0/1 && sleep 1 &&
+run -- sh -c 'modprobe rdma_rxe && modprobe veth && ip link add v0 type veth peer name v1 &&
+	ip addr add 10.9.0.1/24 dev v0 && ip link set v0 up && ip link set v1 up &&
+	rdma link add rxe0 type rxe netdev v0 && rdma link show rxe0/1 && sleep 1 &&
 	{ ibv_rc_pingpong -d rxe0 -g 1 -n 10 & sleep 1; ibv_rc_pingpong -d rxe0 -g 1 -n 10 127.0.0.1; }' \
 	>"$tmp/log" 2>&1
 check "an RDMA device at work" 0 $?
