@@ -21,6 +21,7 @@
 #define MROCE_RTO_MIN_NS	(1 * MS)
 #define MROCE_RTO_CAP_NS	(1 * SEC)
 #define MROCE_TLP_MIN_NS	(200 * US)
+#define MROCE_NOMEM_NS		(1 * MS)	/* try again after so long */
 #define MROCE_RETRY_MIN_NS	(4 * MS)
 #define MROCE_NOT_READY_NS	(100 * MS)	/* hold if the QP never times out */
 #define MROCE_NAK_PER_MS	10		/* stateless NAKs */
@@ -134,6 +135,7 @@ void stream_arm(struct mroce_stream *s, u64 now);
 void stream_timer(struct mroce_stream *s, u64 now);
 u64 stream_due(const struct mroce_stream *s);
 void stream_unbind(struct mroce_stream *s);
+void stream_no_memory(struct mroce_stream *s, u64 now);
 struct mroce_msg *stream_pick(struct mroce_stream *s, u64 now);
 void stream_sent(struct mroce_stream *s, struct mroce_msg *m, u32 len,
 		 u64 now);

@@ -237,6 +237,12 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		return true;
 
 	txd_start(txd, p);
+	if (err == -ENOMEM) {
+		/* Still lost; the path's deadline brings it back. */
+		cnt_inc(c, MROCE_CNT_NOMEM);
+		path_tx_mark_lost(c, p, psn);
+		return false;
+	}
 	if (r) {
 		/* The source is gone: this PSN says so (rule 22). */
 		r->err = MROCE_NAK_ACCESS;
@@ -336,6 +342,7 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	struct mroce_slot *sl;
 	struct mroce_rctx *r;
 	u32 psn;
+	int err;
 
 	while (!list_empty(&c->resp_ready)) {
 		struct mroce_pkt pkt = {};
@@ -358,12 +365,17 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		fill_common(c, p, sl, psn, &pkt);
 		fill_response(s, r, sl, &pkt);
 		txd_header(txd, &pkt);
-		if (sl->len && s->ops->gather_resp(s, r, sl->off, sl->len,
-						   txd)) {
+		err = sl->len ? s->ops->gather_resp(s, r, sl->off, sl->len,
+						    txd) : 0;
+		if (err) {
+			slot_undo(p);
+			if (err == -ENOMEM) {
+				stream_no_memory(s, now);
+				return false;
+			}
 			/* The source is gone: say so instead. */
 			r->err = MROCE_NAK_ACCESS;
 			r->off = r->len;
-			slot_undo(p);
 			continue;
 		}
 		sent_on(c, p, sl->len, now);
@@ -420,6 +432,7 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	struct mroce_slot *sl;
 	struct mroce_msg *m;
 	u32 psn;
+	int err;
 
 	while (!list_empty(&c->ready)) {
 		struct mroce_pkt pkt = {};
@@ -449,8 +462,13 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		fill_common(c, p, sl, psn, &pkt);
 		fill_request(s, m, sl, &pkt);
 		txd_header(txd, &pkt);
-		if (sl->len && s->ops->gather(s, m, sl->off, sl->len, txd)) {
+		err = sl->len ? s->ops->gather(s, m, sl->off, sl->len, txd) : 0;
+		if (err) {
 			slot_undo(p);
+			if (err == -ENOMEM) {
+				stream_no_memory(s, now);
+				return false;
+			}
 			stream_drain(s, m->msn, MROCE_ST_LOC_PROT);
 			stream_complete(s, now);
 			continue;

@@ -388,6 +388,16 @@ static void stream_hold(struct mroce_stream *s, u64 until)
 	stream_schedule(s);
 }
 
+/* No memory for a packet's payload: nothing is lost by waiting a little. The
+ * stream stays on its ready list; its timer makes the owner look again.
+ */
+void stream_no_memory(struct mroce_stream *s, u64 now)
+{
+	cnt_inc(s->conn, MROCE_CNT_NOMEM);
+	if (!s->held || s->hold_until < now)
+		stream_hold(s, now + MROCE_NOMEM_NS);
+}
+
 /* Message @m waits for another attempt, from @off on. */
 static void stream_refused(struct mroce_stream *s, struct mroce_msg *m, u32 off)
 {
