@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What holds in a connection whenever core/ is not running. Counted anew from
+ * the slots each time: counters that core/ keeps must agree.
+ */
+#include "side.h"
+
+static bool seq_in(u32 psn, u32 from, u32 to)
+{
+	return psn - from < to - from;
+}
+
+static struct side_stream *known_stream(struct side *sd,
+					const struct mroce_stream *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIDE_STREAMS; i++)
+		if (&sd->st[i].s == s)
+			return &sd->st[i];
+	fuzz_broken(__FILE__, __LINE__, "known stream", "stray pointer");
+}
+
+/* A list that can be walked both ways and holds @e or not, as it should. */
+static bool on_list(struct list_head *head, const struct list_head *e)
+{
+	struct list_head *at;
+	bool found = false;
+	unsigned int n = 0;
+
+	list_for_each(at, head) {
+		fuzz_require(at->next->prev == at && at->prev->next == at,
+			     "list is torn");
+		fuzz_require(++n <= SIDE_STREAMS, "list is too long");
+		if (at == e)
+			found = true;
+	}
+	return found;
+}
+
+static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
+{
+	u32 n_out = 0, n_lost = 0, psn, i;
+
+	fuzz_require(p->id == id, "path id %u at %u", p->id, id);
+	fuzz_require(p->nxt - p->una <= MROCE_PATH_WINDOW,
+		     "path %u: %u outstanding", id, p->nxt - p->una);
+	for (i = 0; i < MROCE_PATH_WINDOW; i++) {
+		bool out = test_bit(i, p->out);
+		bool lost = test_bit(i, p->lost);
+		struct mroce_slot *sl = &p->slot[i];
+
+		psn = p->una + ((i - p->una) & (MROCE_PATH_WINDOW - 1));
+		n_out += out;
+		n_lost += lost;
+		fuzz_require(!lost || out, "path %u: %u lost, not out", id, psn);
+		fuzz_require(!test_bit(i, p->resent) || out,
+			     "path %u: %u resent, not out", id, psn);
+		if (!out)
+			continue;
+		fuzz_require(seq_in(psn, p->una, p->nxt),
+			     "path %u: %u out of [%u, %u)", id, psn, p->una,
+			     p->nxt);
+		fuzz_require(lost == !!(sl->flags & MROCE_SLOT_LOST),
+			     "path %u: %u lost flag", id, psn);
+		fuzz_require(sl->s || sl->flags & MROCE_SLOT_VOID,
+			     "path %u: %u of nobody", id, psn);
+		if (sl->s) {
+			struct side_stream *st = known_stream(sd, sl->s);
+
+			fuzz_require(st->attached && sl->s->conn == &sd->c,
+				     "path %u: %u of a detached stream", id,
+				     psn);
+		}
+	}
+	fuzz_require(p->una == p->nxt || test_bit(p->una & 255, p->out),
+		     "path %u: window did not slide", id);
+	fuzz_require(p->n_lost == n_lost, "path %u: %u lost, counted %u", id,
+		     n_lost, p->n_lost);
+	fuzz_require(p->inflight == n_out - n_lost,
+		     "path %u: %u in flight, counted %u", id, n_out - n_lost,
+		     p->inflight);
+	fuzz_require(p->cc.cwnd_x256 >= 256 &&
+		     p->cc.cwnd_x256 <= 256 * MROCE_PATH_WINDOW,
+		     "path %u: window %u/256", id, p->cc.cwnd_x256);
+	fuzz_require(p->una == p->nxt || p->deadline != MROCE_NEVER,
+		     "path %u: outstanding without a deadline", id);
+}
+
+static void check_path_rx(struct side *sd, struct mroce_path_rx *r, u8 id)
+{
+	u32 placing = 0, claims = 0, i;
+
+	fuzz_require(r->id == id, "receiving path id %u at %u", r->id, id);
+	fuzz_require(!test_bit((r->cum + 1) & 255, r->placed),
+		     "receiving path %u: cumulative PSN stands still", id);
+	for (i = 0; i < MROCE_PATH_WINDOW; i++) {
+		placing += test_bit(i, r->placing);
+		fuzz_require(!test_bit(i, r->placing) ||
+			     !test_bit(i, r->placed),
+			     "receiving path %u: placed and placing", id);
+	}
+	for (i = 0; i < SIDE_CLAIMS; i++)
+		claims += sd->claim[i].used && sd->claim[i].cl.path == id &&
+			  sd->claim[i].cl.gen == sd->c.gen;
+	fuzz_require(placing == claims, "receiving path %u: %u placing, %u claims",
+		     id, placing, claims);
+}
+
+/* Slots of message @m that are in state (void or not). */
+static u32 count_slots(struct side *sd, const struct mroce_stream *s,
+		       const struct mroce_msg *m, bool void_)
+{
+	u32 n = 0, i, k;
+
+	for (i = 0; i < sd->c.n_tx; i++) {
+		const struct mroce_path_tx *p = sd->c.tx[i];
+
+		for (k = 0; k < MROCE_PATH_WINDOW; k++) {
+			const struct mroce_slot *sl = &p->slot[k];
+
+			if (test_bit(k, p->out) && sl->s == s &&
+			    !(sl->flags & MROCE_SLOT_RESP) &&
+			    sl->msn == m->msn &&
+			    !!(sl->flags & MROCE_SLOT_VOID) == void_)
+				n++;
+		}
+	}
+	return n;
+}
+
+static void check_msgs(struct side *sd, struct side_stream *st)
+{
+	u32 refused = 0, consuming = 0, fetching = 0, msn;
+	struct mroce_stream *s = &st->s;
+
+	fuzz_require(s->msn_snd - s->msn_una <= s->msn_nxt - s->msn_una &&
+		     s->msn_nxt - s->msn_una <= SIDE_RING, "MSNs %u %u %u",
+		     s->msn_una, s->msn_snd, s->msn_nxt);
+	fuzz_require(s->msn_nxt - s->msn_una == st->n_posted,
+		     "%u messages, %u posted", s->msn_nxt - s->msn_una,
+		     st->n_posted);
+	for (msn = s->msn_una; msn != s->msn_nxt; msn++) {
+		struct mroce_msg *m = s->ring[msn & s->ring_mask];
+		u32 out, voided;
+
+		fuzz_require(m->msn == msn, "message %u at %u", m->msn, msn);
+		if (!seq_in(msn, s->msn_una, s->msn_snd)) {
+			fuzz_require(m->state == MROCE_M_QUEUED && !m->unacked,
+				     "message %u state %u not started", msn,
+				     m->state);
+			continue;
+		}
+		out = count_slots(sd, s, m, false);
+		voided = count_slots(sd, s, m, true);
+		fuzz_require(m->unacked == out,
+			     "message %u: %u packets out, counted %u", msn,
+			     out, m->unacked);
+		fuzz_require(m->voided == voided,
+			     "message %u: %u packets void, counted %u", msn,
+			     voided, m->voided);
+		refused += m->state == MROCE_M_REFUSED;
+		if (m->state == MROCE_M_DONE)
+			continue;
+		switch (m->opcode) {
+		case MROCE_OP_READ_REQ:
+		case MROCE_OP_CMP_SWAP:
+		case MROCE_OP_FETCH_ADD:
+			fetching++;
+			break;
+		case MROCE_OP_WRITE:
+			break;
+		default:
+			consuming++;
+			break;
+		}
+	}
+	fuzz_require(s->n_refused == refused, "%u refused, counted %u", refused,
+		     s->n_refused);
+	fuzz_require(s->rd_out == fetching, "%u Reads out, counted %u",
+		     fetching, s->rd_out);
+	fuzz_require(s->tx_state == MROCE_TX_ERR || s->n_consuming <= consuming,
+		     "%u consuming, counted %u", consuming, s->n_consuming);
+	fuzz_require(!s->cur || (seq_in(s->cur->msn, s->msn_una, s->msn_snd) &&
+				 s->ring[s->cur->msn & s->ring_mask] == s->cur),
+		     "current message is gone");
+	fuzz_require(!s->probe ||
+		     (seq_in(s->probe->msn, s->msn_una, s->msn_snd) &&
+		      s->ring[s->probe->msn & s->ring_mask] == s->probe),
+		     "message on trial is gone");
+}
+
+static void check_stream(struct side *sd, struct side_stream *st)
+{
+	struct mroce_stream *s = &st->s;
+	u32 claims = 0, i;
+
+	for (i = 0; i < SIDE_CLAIMS; i++)
+		claims += sd->claim[i].used && sd->claim[i].cl.s == s;
+	fuzz_require(s->claims == claims, "stream %u: %u claims, counted %u",
+		     st->idx, claims, s->claims);
+	fuzz_require(st->attached == (s->conn == &sd->c), "stream %u: attached",
+		     st->idx);
+	fuzz_require(on_list(&sd->c.streams, &s->node) == st->attached,
+		     "stream %u: list of streams", st->idx);
+	fuzz_require(on_list(&sd->c.ready, &s->ready) == !list_empty(&s->ready),
+		     "stream %u: ready list", st->idx);
+	fuzz_require(on_list(&sd->c.resp_ready, &s->resp_ready) ==
+		     !list_empty(&s->resp_ready), "stream %u: response list",
+		     st->idx);
+	fuzz_require(on_list(&sd->c.timed, &s->timed) == !list_empty(&s->timed),
+		     "stream %u: list of deadlines", st->idx);
+	if (!st->attached) {
+		fuzz_require(list_empty(&s->ready) &&
+			     list_empty(&s->resp_ready) &&
+			     list_empty(&s->timed), "stream %u: detached but queued",
+			     st->idx);
+		return;
+	}
+	fuzz_require(s->resp_n <= s->n_rctx, "stream %u: %u answers of %u",
+		     st->idx, s->resp_n, s->n_rctx);
+	fuzz_require(s->rsn_bound == st->bind_nxt, "stream %u: bound RSN %u, %u",
+		     st->idx, s->rsn_bound, st->bind_nxt);
+	fuzz_require(s->rsn_bound - s->rsn_rcv <= MROCE_RSN_WINDOW,
+		     "stream %u: %u receives bound", st->idx,
+		     s->rsn_bound - s->rsn_rcv);
+	for (i = 0; i < s->resp_n; i++) {
+		u8 idx = s->resp_fifo[(s->resp_head + i) % s->n_rctx];
+
+		fuzz_require(idx < s->n_rctx && s->rctx[idx].used,
+			     "stream %u: queued answer %u", st->idx, idx);
+	}
+	check_msgs(sd, st);
+}
+
+void side_check(struct side *sd)
+{
+	u32 lost = 0, n = 0, i;
+
+	for (i = 0; i < MROCE_MAX_PATHS; i++) {
+		if (i < sd->c.n_tx) {
+			check_path_tx(sd, sd->c.tx[i], i);
+			lost += sd->c.tx[i]->n_lost;
+		} else {
+			fuzz_require(!sd->c.tx[i], "path %u is not open", i);
+		}
+		if (sd->c.rx[i])
+			check_path_rx(sd, sd->c.rx[i], i);
+	}
+	fuzz_require(sd->c.n_lost == lost, "%u lost, counted %u", lost,
+		     sd->c.n_lost);
+	for (i = 0; i < SIDE_STREAMS; i++) {
+		check_stream(sd, &sd->st[i]);
+		n += sd->st[i].attached;
+	}
+	fuzz_require(sd->c.n_streams == n, "%u streams, counted %u", n,
+		     sd->c.n_streams);
+	fuzz_require(sd->c.nak_n <= MROCE_NAK_RING, "%u NAKs", sd->c.nak_n);
+}
