@@ -21,6 +21,23 @@ static struct side_stream *known_stream(struct side *sd,
 	fuzz_broken(__FILE__, __LINE__, "known stream", "stray pointer");
 }
 
+/* Packets of each message that are out, by what they are; one pass. */
+static struct {
+	u16 out[SIDE_RING], voided[SIDE_RING];
+} tally[SIDE_STREAMS];
+
+static void tally_slot(struct side_stream *st, const struct mroce_slot *sl)
+{
+	u32 i = sl->msn - st->s.msn_una;
+
+	if (sl->flags & MROCE_SLOT_RESP || i >= SIDE_RING)
+		return;
+	if (sl->flags & MROCE_SLOT_VOID)
+		tally[st->idx].voided[i]++;
+	else
+		tally[st->idx].out[i]++;
+}
+
 /* A list that can be walked both ways and holds @e or not, as it should. */
 static bool on_list(struct list_head *head, const struct list_head *e)
 {
@@ -40,27 +57,23 @@ static bool on_list(struct list_head *head, const struct list_head *e)
 
 static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 {
-	u32 n_out = 0, n_lost = 0, psn, i;
+	u32 n_out = 0, n_lost = 0, psn;
 
 	fuzz_require(p->id == id, "path id %u at %u", p->id, id);
 	fuzz_require(p->nxt - p->una <= MROCE_PATH_WINDOW,
 		     "path %u: %u outstanding", id, p->nxt - p->una);
-	for (i = 0; i < MROCE_PATH_WINDOW; i++) {
-		bool out = test_bit(i, p->out);
-		bool lost = test_bit(i, p->lost);
-		struct mroce_slot *sl = &p->slot[i];
+	for (psn = p->una; psn != p->nxt; psn++) {
+		struct mroce_slot *sl = &p->slot[psn & 255];
+		bool lost = test_bit(psn & 255, p->lost);
 
-		psn = p->una + ((i - p->una) & (MROCE_PATH_WINDOW - 1));
-		n_out += out;
-		n_lost += lost;
-		fuzz_require(!lost || out, "path %u: %u lost, not out", id, psn);
-		fuzz_require(!test_bit(i, p->resent) || out,
-			     "path %u: %u resent, not out", id, psn);
-		if (!out)
+		if (!test_bit(psn & 255, p->out)) {
+			fuzz_require(!lost && !test_bit(psn & 255, p->resent),
+				     "path %u: %u lost or resent, not out", id,
+				     psn);
 			continue;
-		fuzz_require(seq_in(psn, p->una, p->nxt),
-			     "path %u: %u out of [%u, %u)", id, psn, p->una,
-			     p->nxt);
+		}
+		n_out++;
+		n_lost += lost;
 		fuzz_require(lost == !!(sl->flags & MROCE_SLOT_LOST),
 			     "path %u: %u lost flag", id, psn);
 		fuzz_require(sl->s || sl->flags & MROCE_SLOT_VOID,
@@ -71,8 +84,13 @@ static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 			fuzz_require(st->attached && sl->s->conn == &sd->c,
 				     "path %u: %u of a detached stream", id,
 				     psn);
+			tally_slot(st, sl);
 		}
 	}
+	/* Nothing is marked outside of the window. */
+	fuzz_require(bitmap_weight(p->out, MROCE_PATH_WINDOW) == n_out &&
+		     bitmap_weight(p->lost, MROCE_PATH_WINDOW) == n_lost,
+		     "path %u: bits out of [%u, %u)", id, p->una, p->nxt);
 	fuzz_require(p->una == p->nxt || test_bit(p->una & 255, p->out),
 		     "path %u: window did not slide", id);
 	fuzz_require(p->n_lost == n_lost, "path %u: %u lost, counted %u", id,
@@ -89,17 +107,15 @@ static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 
 static void check_path_rx(struct side *sd, struct mroce_path_rx *r, u8 id)
 {
-	u32 placing = 0, claims = 0, i;
+	u32 placing, claims = 0, i;
 
 	fuzz_require(r->id == id, "receiving path id %u at %u", r->id, id);
 	fuzz_require(!test_bit((r->cum + 1) & 255, r->placed),
 		     "receiving path %u: cumulative PSN stands still", id);
-	for (i = 0; i < MROCE_PATH_WINDOW; i++) {
-		placing += test_bit(i, r->placing);
-		fuzz_require(!test_bit(i, r->placing) ||
-			     !test_bit(i, r->placed),
-			     "receiving path %u: placed and placing", id);
-	}
+	fuzz_require(!bitmap_intersects(r->placing, r->placed,
+					MROCE_PATH_WINDOW),
+		     "receiving path %u: placed and placing", id);
+	placing = bitmap_weight(r->placing, MROCE_PATH_WINDOW);
 	for (i = 0; i < SIDE_CLAIMS; i++)
 		claims += sd->claim[i].used && sd->claim[i].cl.path == id &&
 			  sd->claim[i].cl.gen == sd->c.gen;
@@ -107,29 +123,7 @@ static void check_path_rx(struct side *sd, struct mroce_path_rx *r, u8 id)
 		     id, placing, claims);
 }
 
-/* Slots of message @m that are in state (void or not). */
-static u32 count_slots(struct side *sd, const struct mroce_stream *s,
-		       const struct mroce_msg *m, bool void_)
-{
-	u32 n = 0, i, k;
-
-	for (i = 0; i < sd->c.n_tx; i++) {
-		const struct mroce_path_tx *p = sd->c.tx[i];
-
-		for (k = 0; k < MROCE_PATH_WINDOW; k++) {
-			const struct mroce_slot *sl = &p->slot[k];
-
-			if (test_bit(k, p->out) && sl->s == s &&
-			    !(sl->flags & MROCE_SLOT_RESP) &&
-			    sl->msn == m->msn &&
-			    !!(sl->flags & MROCE_SLOT_VOID) == void_)
-				n++;
-		}
-	}
-	return n;
-}
-
-static void check_msgs(struct side *sd, struct side_stream *st)
+static void check_msgs(struct side_stream *st)
 {
 	u32 refused = 0, consuming = 0, fetching = 0, msn;
 	struct mroce_stream *s = &st->s;
@@ -151,8 +145,8 @@ static void check_msgs(struct side *sd, struct side_stream *st)
 				     m->state);
 			continue;
 		}
-		out = count_slots(sd, s, m, false);
-		voided = count_slots(sd, s, m, true);
+		out = tally[st->idx].out[msn - s->msn_una];
+		voided = tally[st->idx].voided[msn - s->msn_una];
 		fuzz_require(m->unacked == out,
 			     "message %u: %u packets out, counted %u", msn,
 			     out, m->unacked);
@@ -230,13 +224,14 @@ static void check_stream(struct side *sd, struct side_stream *st)
 		fuzz_require(idx < s->n_rctx && s->rctx[idx].used,
 			     "stream %u: queued answer %u", st->idx, idx);
 	}
-	check_msgs(sd, st);
+	check_msgs(st);
 }
 
 void side_check(struct side *sd)
 {
 	u32 lost = 0, n = 0, i;
 
+	memset(tally, 0, sizeof(tally));
 	for (i = 0; i < MROCE_MAX_PATHS; i++) {
 		if (i < sd->c.n_tx) {
 			check_path_tx(sd, sd->c.tx[i], i);

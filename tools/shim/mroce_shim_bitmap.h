@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Bitmaps over unsigned long, as far as the transport uses them. Written for
- * plainness, not for speed: they are also the check on the kernel's.
+ * plainness, not for speed.
  */
 #ifndef MROCE_SHIM_BITMAP_H
 #define MROCE_SHIM_BITMAP_H
@@ -157,9 +157,11 @@ static inline unsigned int bitmap_weight(const unsigned long *map,
 					 unsigned int bits)
 {
 	unsigned int sum = 0;
-	unsigned int n;
+	unsigned int n = 0;
 
-	for (n = 0; n < bits; n++)
+	for (; n + BITS_PER_LONG <= bits; n += BITS_PER_LONG)
+		sum += __builtin_popcountl(map[BIT_WORD(n)]);
+	for (; n < bits; n++)
 		sum += test_bit(n, map);
 	return sum;
 }
@@ -178,9 +180,12 @@ static inline bool bitmap_equal(const unsigned long *a, const unsigned long *b,
 static inline bool bitmap_intersects(const unsigned long *a,
 				     const unsigned long *b, unsigned int bits)
 {
-	unsigned int n;
+	unsigned int n = 0;
 
-	for (n = 0; n < bits; n++)
+	for (; n + BITS_PER_LONG <= bits; n += BITS_PER_LONG)
+		if (a[BIT_WORD(n)] & b[BIT_WORD(n)])
+			return true;
+	for (; n < bits; n++)
 		if (test_bit(n, a) && test_bit(n, b))
 			return true;
 	return false;
