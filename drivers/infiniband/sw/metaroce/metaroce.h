@@ -10,6 +10,8 @@
 #include <linux/if_ether.h>
 #include <linux/in6.h>
 #include <linux/kref.h>
+#include <linux/llist.h>
+#include <linux/mempool.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
 #include <linux/workqueue.h>
@@ -76,12 +78,21 @@ struct mroce_dev {
 	struct net *net;		/* at creation; compared, never followed */
 	struct mroce_net *mnet;		/* net/'s object, referenced */
 	struct mroce_dev_stats __percpu *stats;
-	u64 retired[MROCE_N_COUNTERS];	/* of freed connections; net/'s lock */
+	spinlock_t conn_lock;		/* net/: conns, retired, gids */
+	struct list_head conns;		/* net/: connections */
+	atomic_t n_conns;		/* net/: not freed yet */
+	u64 retired[MROCE_N_COUNTERS];	/* of freed connections */
+	struct list_head gids;		/* net/: entries of its address table */
+	struct mutex group_lock;	/* net/: groups */
+	struct list_head groups;	/* net/: multicast memberships */
 	enum ib_port_state port_state;	/* last dispatched */
 	bool raw_ip;			/* not ARPHRD_ETHER: lo, tun */
 
 	struct list_head list;		/* ctl/: all devices */
 	struct work_struct reap;	/* ctl/: unload fence */
+	bool listed, registered, dead;	/* ctl/: under its mutex */
+	bool verbs_up;			/* ctl/: mroce_verbs_setup() done */
+	struct dentry *debugfs;		/* ctl/ */
 
 	/* verbs/ */
 	struct xarray qps;		/* QPN -> struct mroce_qp, irq-safe */
@@ -97,6 +108,10 @@ struct mroce_dev {
 	spinlock_t mmap_lock;		/* mmaps */
 	struct list_head mmaps;		/* queues waiting for mmap() */
 	u64 mmap_next;
+	mempool_t *events;		/* async events on their way */
+	u32 link_mbps;			/* of the netdev, as last read */
+	bool link_stale;		/* read it again */
+	struct list_head guid_node;	/* device.c: all devices */
 };
 
 static inline struct mroce_dev *to_mdev(struct ib_device *ibdev)
@@ -147,6 +162,7 @@ struct mroce_net_ops {
 	/*
 	 * The connection of an address pair, made if there is none. Takes a
 	 * reference. @net: namespace of the source GID's netdev. May sleep.
+	 * ERR_PTR on failure.
 	 */
 	struct mroce_conn *(*conn_get)(struct mroce_dev *dev, struct net *net,
 				       const struct mroce_addr *a);
@@ -206,6 +222,7 @@ struct mroce_later {
 	struct llist_head cqs;		/* struct mroce_cq */
 	struct llist_head qps;		/* sends posted with interrupts off */
 	struct llist_head events;	/* async events */
+	unsigned long running;		/* bit 0: somebody drains events */
 };
 
 /* verbs/device.c */
@@ -219,6 +236,12 @@ int mroce_net_init(void);
 void mroce_net_exit(void);
 int mroce_net_dev_add(struct mroce_dev *dev, struct net_device *ndev);
 void mroce_net_dev_del(struct mroce_dev *dev);	/* all QPs are gone */
+void mroce_net_dev_detach(struct mroce_dev *dev);	/* netdev goes */
+/* Each connection, with its lock held; for dumps. */
+void mroce_net_dev_conns(struct mroce_dev *dev,
+			 void (*fn)(const struct mroce_conn *c,
+				    const struct mroce_addr *a, void *arg),
+			 void *arg);
 struct mroce_later *mroce_net_later(struct mroce_net *mnet);
 
 /* ctl/ */
@@ -227,7 +250,9 @@ void mroce_link_exit(void);
 /* Unregister the links of a netdev or namespace (NULL: any). */
 void mroce_link_kill_ndev(struct net_device *ndev);	/* queued; RTNL ok */
 void mroce_link_kill_net(struct net *net);		/* synchronous */
+/* Call @fn for the links of a netdev (NULL: all), under ctl's mutex. */
 void mroce_link_each(struct net_device *ndev, void (*fn)(struct mroce_dev *));
+void mroce_link_rescan(void);	/* GIDs of lo and tun links; takes RTNL */
 struct rdma_hw_stats *mroce_alloc_hw_port_stats(struct ib_device *ibdev,
 						u32 port);
 int mroce_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,

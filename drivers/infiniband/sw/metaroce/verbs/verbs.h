@@ -20,22 +20,21 @@
 #include "../metaroce.h"
 
 /* ---- limits (at least rxe's) ---- */
-#define MROCE_MAX_CTX		(1U << 20)
-#define MROCE_MAX_QP		(1U << 20)
-#define MROCE_MAX_QP_WR		(1U << 20)
+#define MROCE_MAX_CTX		1048576
+#define MROCE_MAX_QP		1048576
+#define MROCE_MAX_QP_WR		1048576
 #define MROCE_MAX_SGE		32
 #define MROCE_MAX_INLINE	512
-#define MROCE_MAX_CQ		(1U << 20)
-#define MROCE_MAX_CQE		((1U << 20) - 1)
-#define MROCE_MAX_SRQ		(1U << 20)
-#define MROCE_MAX_SRQ_WR	(1U << 20)
+#define MROCE_MAX_CQ		1048576
+#define MROCE_MAX_CQE		1048575
+#define MROCE_MAX_SRQ		1048576
+#define MROCE_MAX_SRQ_WR	1048576
 #define MROCE_MAX_SRQ_SGE	32
-#define MROCE_MAX_PD		(1U << 20)
-#define MROCE_MAX_MR		(1U << 20)
+#define MROCE_MAX_PD		1048576
+#define MROCE_MAX_MR		1048576
 #define MROCE_MAX_FAST_REG	512	/* pages of a fast-reg MR */
-#define MROCE_MAX_AH		(1U << 20)
+#define MROCE_MAX_AH		1048576
 #define MROCE_MAX_RD_ATOMIC	128
-#define MROCE_MAX_MSG		(1U << 31)
 #define MROCE_MAX_MCAST_GRP	8192
 #define MROCE_MAX_MCAST_QP	56	/* of one group */
 
@@ -129,9 +128,11 @@ void mroce_event_cq(struct mroce_dev *dev, struct ib_cq *cq,
 void mroce_later_flush(struct mroce_dev *dev);
 /* Drains mroce_later.cqs and .events (.qps is qp.c's). True: call again. */
 bool mroce_run_later(struct mroce_net *mnet);
-/* cq.c for later.c: call the handler of a CQ taken off the list. */
+/* cq.c: queue the handler of a CQ. */
 void mroce_cq_later(struct mroce_cq *cq);
 void mroce_cq_put(struct mroce_cq *cq);
+int mroce_later_setup(struct mroce_dev *dev);
+void mroce_later_cleanup(struct mroce_dev *dev);
 
 /* ---- mr.c ------------------------------------------------------------------- */
 
@@ -189,10 +190,7 @@ void mroce_mr_put(struct mroce_mr *mr);
  */
 bool mroce_mr_begin(struct mroce_mr *mr, u32 key);
 void mroce_mr_end(struct mroce_mr *mr);
-/*
- * Copy between a referenced MR and the kernel; 0 or -EFAULT. Bracketed, as
- * far as memory is concerned, in themselves.
- */
+/* Copy between a referenced MR, begun, and the kernel. 0 or -EFAULT. */
 int mroce_mr_to_buf(struct mroce_mr *mr, u64 addr, void *dst, u32 len);
 int mroce_mr_from_buf(struct mroce_mr *mr, u64 addr, const void *src, u32 len);
 /*
@@ -332,7 +330,13 @@ static inline struct mroce_ah *to_mah(struct ib_ah *ah)
 	return ah ? container_of(ah, struct mroce_ibah, ibah)->ah : NULL;
 }
 
-extern const struct ib_device_ops mroce_dev_ops;	/* device.c */
-extern const struct ib_device_ops mroce_qp_ops;		/* qp.c */
+/* One table a file; mroce_verbs_setup() merges them. */
+extern const struct ib_device_ops mroce_dev_ops;
+extern const struct ib_device_ops mroce_pd_ops;
+extern const struct ib_device_ops mroce_ah_ops;
+extern const struct ib_device_ops mroce_cq_ops;
+extern const struct ib_device_ops mroce_mr_ops;
+extern const struct ib_device_ops mroce_srq_ops;
+extern const struct ib_device_ops mroce_qp_ops;
 
 #endif /* MROCE_VERBS_H */

@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory regions: registration, keys, and access through them.
+ *
+ * A key is an index into dev->mrs and a byte that differs from one owner of
+ * the index to the next. Look-ups are under RCU and take a reference.
+ *
+ *   user MR	 pages pinned by the core, kept in an array
+ *   fast-reg MR kernel addresses. map_mr_sg() fills a second array, REG_MR
+ *		 makes it the live one: consumers map for the next use while
+ *		 the old registration is still alive, and also register the
+ *		 same mapping again.
+ *   DMA MR	 all kernel addresses; ib_dma_map_*() of a device without DMA
+ *		 gives those
+ *
+ * mr->users counts who is touching memory through a fast-reg MR right now.
+ * Invalidation first kills the key, then waits for those; each of them is a
+ * copy of less than a packet with BH and preemption off.
+ */
+#include <linux/atomic.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/net.h>
+#include <linux/overflow.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "verbs.h"
+
+#define MR_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_ATOMIC)
+#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MR_REMOTE |	\
+			 IB_ACCESS_MW_BIND | IB_ZERO_BASED |	\
+			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+/* The low byte of keys, so that a stale one does not fit the next owner. */
+static atomic_t mr_key_byte = ATOMIC_INIT(0);
+
+/* ---- life --------------------------------------------------------------- */
+
+static struct mroce_mr *mr_alloc(struct ib_pd *ibpd, u8 type)
+{
+	struct mroce_dev *dev = to_mdev(ibpd->device);
+	struct mroce_mr *mr;
+	u32 index;
+
+	if (!mroce_count(&dev->n_mr, MROCE_MAX_MR))
+		return NULL;
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		goto err_count;
+	/* The index is taken, but leads nowhere until mr_publish(). */
+	if (xa_alloc_cyclic(&dev->mrs, &index, NULL, XA_LIMIT(1, 0xffffff),
+			    &dev->next_mr, GFP_KERNEL) < 0)
+		goto err_free;
+	mr->dev = dev;
+	mr->pd = container_of(ibpd, struct mroce_pd, ibpd);
+	mr->type = type;
+	mr->key = index << 8 | (u8)atomic_inc_return(&mr_key_byte);
+	mr->ibmr.device = &dev->ib_dev;
+	mr->ibmr.pd = ibpd;
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+	refcount_set(&mr->ref, 1);
+	atomic_set(&mr->users, 0);
+	spin_lock_init(&mr->lock);
+	init_completion(&mr->gone);
+	return mr;
+
+err_free:
+	kfree(mr);
+err_count:
+	atomic_dec(&dev->n_mr);
+	return NULL;
+}
+
+static void mr_publish(struct mroce_mr *mr)
+{
+	/* The entry is reserved: storing needs no memory. */
+	xa_store(&mr->dev->mrs, mr->key >> 8, mr, GFP_KERNEL);
+}
+
+/* Nobody has a reference, or ever had one. */
+static void mr_free(struct mroce_mr *mr)
+{
+	struct mroce_dev *dev = mr->dev;
+
+	kvfree(mr->pages);
+	kvfree(mr->kaddr);
+	kvfree(mr->next);
+	if (mr->umem)
+		ib_umem_release(mr->umem);
+	/* Look-ups may still be reading the reference count. */
+	kfree_rcu(mr, rcu);
+	atomic_dec(&dev->n_mr);
+}
+
+void mroce_mr_put(struct mroce_mr *mr)
+{
+	if (refcount_dec_and_test(&mr->ref))
+		complete(&mr->gone);
+}
+
+/*
+ * 1. Off the table: no look-up finds it any more.
+ * 2. References are held for a packet or a copy, in softirq or with BH off,
+ *    never until a peer answers: the wait ends by itself.
+ * 3. The memory is released. Packets in a queue hold pages of their own.
+ * 4. The object goes after a grace period, for look-ups under way.
+ */
+static int mroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct mroce_mr *mr = to_mmr(ibmr);
+
+	xa_erase(&mr->dev->mrs, mr->key >> 8);
+	mroce_mr_put(mr);
+	wait_for_completion(&mr->gone);
+	mr_free(mr);
+	return 0;
+}
+
+static struct ib_mr *mroce_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct mroce_mr *mr = mr_alloc(ibpd, IB_MR_TYPE_DMA);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->access = access;
+	mr->length = U64_MAX;
+	mr->state = MROCE_MR_VALID;
+	mr_publish(mr);
+	return &mr->ibmr;
+}
+
+/* Pages of a umem in an array; the core has merged neighbours. */
+static int mr_fill_pages(struct mroce_mr *mr)
+{
+	struct sg_page_iter it;
+	struct sg_table *sgt = &mr->umem->sgt_append.sgt;
+	u32 n = 0;
+
+	mr->n_pages = ib_umem_num_pages(mr->umem);
+	mr->pages = kvmalloc_array(mr->n_pages, sizeof(*mr->pages),
+				   GFP_KERNEL_ACCOUNT);
+	if (!mr->pages)
+		return -ENOMEM;
+	for_each_sgtable_page(sgt, &it, 0) {
+		if (n == mr->n_pages)
+			break;
+		mr->pages[n++] = sg_page_iter_page(&it);
+	}
+	return n == mr->n_pages ? 0 : -EINVAL;
+}
+
+static struct ib_mr *mroce_reg_user_mr(struct ib_pd *ibpd, u64 start,
+				       u64 length, u64 virt, int access,
+				       MROCE_DMAH_PARAM struct ib_udata *udata)
+{
+	struct mroce_mr *mr;
+	u64 end;
+	int err;
+
+	if (MROCE_DMAH_GIVEN || access & ~MR_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	err = ib_check_mr_access(ibpd->device, access);
+	if (err)
+		return ERR_PTR(err);
+	if (access & IB_ZERO_BASED)
+		virt = 0;
+	if (check_add_overflow(virt, length, &end))
+		return ERR_PTR(-EINVAL);
+
+	mr = mr_alloc(ibpd, IB_MR_TYPE_USER);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->umem = mroce_umem_get(ibpd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err_free;
+	}
+	mr->page_shift = PAGE_SHIFT;
+	mr->first_off = ib_umem_offset(mr->umem);
+	mr->iova = virt;
+	mr->length = length;
+	mr->access = access;
+	err = mr_fill_pages(mr);
+	if (err)
+		goto err_free;
+	mr->state = MROCE_MR_VALID;
+	mr_publish(mr);
+	return &mr->ibmr;
+
+err_free:
+	xa_erase(&mr->dev->mrs, mr->key >> 8);
+	mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/* Another PD, other rights; not another place, which is a new MR. */
+static struct ib_mr *mroce_rereg_user_mr(struct ib_mr *ibmr, int flags,
+					 u64 start, u64 length, u64 virt,
+					 int access, struct ib_pd *ibpd,
+					 struct ib_udata *udata)
+{
+	struct mroce_mr *mr = to_mmr(ibmr);
+
+	if (flags & ~(IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_ACCESS) {
+		if (access & ~MR_ACCESS ||
+		    (access ^ mr->access) & IB_ZERO_BASED)
+			return ERR_PTR(-EOPNOTSUPP);
+		/* The pages were pinned for what was asked then. */
+		if (ib_access_writable(access) && !mr->umem->writable)
+			return ERR_PTR(-EOPNOTSUPP);
+		WRITE_ONCE(mr->access, access);
+	}
+	if (flags & IB_MR_REREG_PD)
+		WRITE_ONCE(mr->pd, container_of(ibpd, struct mroce_pd, ibpd));
+	return NULL;
+}
+
+static struct ib_mr *mroce_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+				    u32 max)
+{
+	struct mroce_mr *mr;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max || max > MROCE_MAX_FAST_REG)
+		return ERR_PTR(-EINVAL);
+	mr = mr_alloc(ibpd, type);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->max_pages = max;
+	mr->kaddr = kvcalloc(max, sizeof(*mr->kaddr), GFP_KERNEL);
+	mr->next = kvcalloc(max, sizeof(*mr->next), GFP_KERNEL);
+	if (!mr->kaddr || !mr->next) {
+		xa_erase(&mr->dev->mrs, mr->key >> 8);
+		mr_free(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	mr->state = MROCE_MR_FREE;
+	mr_publish(mr);
+	return &mr->ibmr;
+}
+
+static int mr_set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct mroce_mr *mr = to_mmr(ibmr);
+
+	if (mr->n_next == mr->max_pages)
+		return -ENOMEM;
+	mr->next[mr->n_next++] = addr;
+	return 0;
+}
+
+/* The owner's alone until it posts REG_MR. */
+static int mroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n,
+			   unsigned int *off)
+{
+	struct mroce_mr *mr = to_mmr(ibmr);
+
+	if (mr->type != IB_MR_TYPE_MEM_REG || !is_power_of_2(ibmr->page_size))
+		return -EINVAL;
+	mr->n_next = 0;
+	return ib_sg_to_pages(ibmr, sg, n, off, mr_set_page);
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+static bool mr_in_range(const struct mroce_mr *mr, u64 addr, u64 len)
+{
+	u64 off = addr - mr->iova;
+
+	return addr >= mr->iova && off <= mr->length &&
+	       len <= mr->length - off;
+}
+
+/* RCU held or BH off. */
+static struct mroce_mr *mr_find(struct mroce_dev *dev, struct ib_pd *pd,
+				u32 key)
+{
+	struct mroce_mr *mr = xa_load(&dev->mrs, key >> 8);
+
+	if (!mr || READ_ONCE(mr->key) != key || !refcount_inc_not_zero(&mr->ref))
+		return NULL;
+	if (&READ_ONCE(mr->pd)->ibpd == pd)
+		return mr;
+	mroce_mr_put(mr);
+	return NULL;
+}
+
+/**
+ * mroce_mr_get - look up a key
+ * @dev: device
+ * @pd: of the queue pair
+ * @key: lkey or rkey
+ * @addr: first byte wanted
+ * @len: bytes wanted
+ * @access: rights wanted (IB_ACCESS_*)
+ * @remote: the key came from a peer
+ *
+ * RCU held or BH off. Checks all that can be checked without waiting.
+ *
+ * Return: the MR with a reference, or NULL.
+ */
+struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
+			      u64 addr, u64 len, int access, bool remote)
+{
+	struct mroce_mr *mr;
+	int have;
+
+	rcu_read_lock();
+	mr = mr_find(dev, pd, key);
+	rcu_read_unlock();
+	if (!mr)
+		return NULL;
+	/* Pairs with the release in mroce_mr_reg(). */
+	if (smp_load_acquire(&mr->state) != MROCE_MR_VALID)
+		goto no;
+	have = READ_ONCE(mr->access);
+	if (access & ~have || (remote && !(have & MR_REMOTE)))
+		goto no;
+	/* For fast-reg MRs a hint; mroce_mr_begin() and _piece() decide. */
+	if (!mr_in_range(mr, addr, len))
+		goto no;
+	return mr;
+no:
+	mroce_mr_put(mr);
+	return NULL;
+}
+
+/**
+ * mroce_mr_begin - touch the memory of an MR
+ * @mr: referenced
+ * @key: under which it was looked up
+ *
+ * BH off until mroce_mr_end(). Return: false if the key is dead.
+ */
+bool mroce_mr_begin(struct mroce_mr *mr, u32 key)
+{
+	if (mr->type != IB_MR_TYPE_MEM_REG)
+		return true;
+	/* Who invalidates spins: be quick, also where BH off is preemptible. */
+	preempt_disable();
+	atomic_inc(&mr->users);
+	/* Either invalidation sees the user, or the user sees it. */
+	smp_mb__after_atomic();
+	/* A new mapping is complete if the state says so. */
+	if (smp_load_acquire(&mr->state) == MROCE_MR_VALID &&
+	    READ_ONCE(mr->key) == key)
+		return true;
+	mroce_mr_end(mr);
+	return false;
+}
+
+void mroce_mr_end(struct mroce_mr *mr)
+{
+	if (mr->type != IB_MR_TYPE_MEM_REG)
+		return;
+	/* All accesses are done before the count falls. */
+	smp_mb__before_atomic();
+	atomic_dec(&mr->users);
+	preempt_enable();
+}
+
+/* mr->lock held: nobody touches the memory when this returns. */
+static void mr_kill(struct mroce_mr *mr)
+{
+	WRITE_ONCE(mr->state, MROCE_MR_FREE);
+	smp_mb();	/* pairs with mroce_mr_begin() */
+	while (atomic_read(&mr->users))
+		cpu_relax();
+	smp_mb();	/* pairs with mroce_mr_end() */
+}
+
+static int mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
+			 int need)
+{
+	struct mroce_mr *mr;
+	unsigned long flags;
+	int err = -EINVAL;
+
+	rcu_read_lock();
+	mr = mr_find(dev, pd, key);
+	rcu_read_unlock();
+	if (!mr)
+		return -EINVAL;
+	if (mr->type == IB_MR_TYPE_MEM_REG) {
+		spin_lock_irqsave(&mr->lock, flags);
+		/* One that is FREE already may be invalidated once more. */
+		if (mr->key == key &&
+		    (!need || (mr->state == MROCE_MR_VALID &&
+			       mr->access & need))) {
+			mr_kill(mr);
+			err = 0;
+		}
+		spin_unlock_irqrestore(&mr->lock, flags);
+	}
+	mroce_mr_put(mr);
+	return err;
+}
+
+int mroce_mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key)
+{
+	return mr_invalidate(dev, pd, key, 0);
+}
+
+int mroce_mr_invalidate_remote(struct mroce_dev *dev, struct ib_pd *pd,
+			       u32 key)
+{
+	return mr_invalidate(dev, pd, key, MR_REMOTE);
+}
+
+/**
+ * mroce_mr_reg - REG_MR: make the mapping live under a new key
+ * @mr: the request's
+ * @key: index as the MR's, any key byte
+ * @access: IB_ACCESS_*
+ *
+ * BH off. Return: 0, or -EINVAL: still alive, or not such an MR or key.
+ */
+int mroce_mr_reg(struct mroce_mr *mr, u32 key, int access)
+{
+	unsigned long flags;
+	int err = -EINVAL;
+	u32 shift;
+	u64 end;
+
+	if (mr->type != IB_MR_TYPE_MEM_REG || access & ~MR_ACCESS)
+		return -EINVAL;
+	spin_lock_irqsave(&mr->lock, flags);
+	if (mr->state != MROCE_MR_FREE || (key ^ mr->key) >> 8 || !mr->n_next ||
+	    check_add_overflow(mr->ibmr.iova, mr->ibmr.length, &end))
+		goto out;
+	shift = ilog2(mr->ibmr.page_size);
+	mr->page_shift = shift;
+	mr->iova = mr->ibmr.iova;
+	mr->length = mr->ibmr.length;
+	mr->first_off = mr->iova & (mr->ibmr.page_size - 1);
+	mr->n_pages = mr->n_next;
+	memcpy(mr->kaddr, mr->next, mr->n_next * sizeof(*mr->kaddr));
+	mr->access = access;
+	WRITE_ONCE(mr->key, key);
+	/* Complete before anybody may use it; mr_kill() waited for the rest. */
+	smp_store_release(&mr->state, MROCE_MR_VALID);
+	err = 0;
+out:
+	spin_unlock_irqrestore(&mr->lock, flags);
+	return err;
+}
+
+/* ---- access ------------------------------------------------------------- */
+
+/* Kernel memory at @p up to a page boundary. */
+static void *kernel_piece(void *p, u32 *n, struct page **page)
+{
+	struct page *pg;
+
+	*n = min_t(u32, *n, PAGE_SIZE - offset_in_page(p));
+	if (is_vmalloc_addr(p))
+		pg = vmalloc_to_page(p);
+	else if (virt_addr_valid(p))
+		pg = virt_to_page(p);
+	else
+		return NULL;
+	if (!pg)
+		return NULL;
+	/* The slab's pages have no reference count. */
+	if (page)
+		*page = sendpage_ok(pg) ? pg : NULL;
+	return p;
+}
+
+static void *user_piece(struct mroce_mr *mr, u64 off, u32 *n,
+			struct page **page)
+{
+	u32 i = off >> PAGE_SHIFT, po = off & ~PAGE_MASK;
+	u32 bytes = PAGE_SIZE - po;
+	struct page *pg;
+
+	if (i >= mr->n_pages)
+		return NULL;
+	pg = mr->pages[i];
+	/* A huge page is one piece; one reference covers it. */
+	while (bytes < *n && i + 1 < mr->n_pages &&
+	       mr->pages[i + 1] == mr->pages[i] + 1 &&
+	       compound_head(mr->pages[i + 1]) == compound_head(pg)) {
+		bytes += PAGE_SIZE;
+		i++;
+	}
+	*n = min(*n, bytes);
+	if (page)
+		*page = pg;
+	return page_address(pg) + po;
+}
+
+/**
+ * mroce_mr_piece - where is this byte of an MR?
+ * @mr: referenced, and begun if it may be a fast-reg MR
+ * @addr: address in the MR
+ * @len: bytes wanted
+ * @n: bytes there, 1..@len
+ * @page: the page, if an skb may reference it; may be NULL
+ *
+ * Return: kernel address, or NULL.
+ */
+void *mroce_mr_piece(struct mroce_mr *mr, u64 addr, u32 len, u32 *n,
+		     struct page **page)
+{
+	u64 off, i, po;
+	void *p;
+
+	if (page)
+		*page = NULL;
+	*n = len;
+	/* Again, since a fast-reg MR may have been registered anew. */
+	if (!len || !mr_in_range(mr, addr, len))
+		return NULL;
+	off = addr - mr->iova + mr->first_off;
+
+	switch (mr->type) {
+	case IB_MR_TYPE_USER:
+		return user_piece(mr, off, n, page);
+	case IB_MR_TYPE_DMA:
+		p = (void *)(uintptr_t)addr;
+		/* 32 bits */
+		if ((uintptr_t)p != addr)
+			return NULL;
+		return kernel_piece(p, n, page);
+	case IB_MR_TYPE_MEM_REG:
+		i = off >> mr->page_shift;
+		po = off & ((1ULL << mr->page_shift) - 1);
+		if (i >= mr->n_pages)
+			return NULL;
+		*n = min_t(u64, *n, (1ULL << mr->page_shift) - po);
+		return kernel_piece((void *)(uintptr_t)(mr->kaddr[i] + po), n,
+				    page);
+	default:
+		return NULL;
+	}
+}
+
+static int mr_copy(struct mroce_mr *mr, u64 addr, void *buf, u32 len,
+		   bool to_buf)
+{
+	u32 n;
+	void *p;
+
+	for (; len; len -= n, addr += n, buf += n) {
+		p = mroce_mr_piece(mr, addr, len, &n, NULL);
+		if (!p)
+			return -EFAULT;
+		if (to_buf)
+			memcpy(buf, p, n);
+		else
+			memcpy(p, buf, n);
+	}
+	return 0;
+}
+
+int mroce_mr_to_buf(struct mroce_mr *mr, u64 addr, void *dst, u32 len)
+{
+	return mr_copy(mr, addr, dst, len, true);
+}
+
+int mroce_mr_from_buf(struct mroce_mr *mr, u64 addr, const void *src, u32 len)
+{
+	return mr_copy(mr, addr, (void *)src, len, false);
+}
+
+/**
+ * mroce_mr_atomic - atomic operation on 8 bytes of an MR
+ * @mr: referenced; begun, as for mroce_mr_piece()
+ * @addr: aligned address
+ * @opcode: MROCE_OP_CMP_SWAP or MROCE_OP_FETCH_ADD
+ * @swap_add: new value or summand
+ * @compare: value compared with
+ * @old: gets the value before
+ *
+ * Atomic also towards the CPUs of this machine.
+ *
+ * Return: 0 or -EINVAL.
+ */
+int mroce_mr_atomic(struct mroce_mr *mr, u64 addr, u8 opcode, u64 swap_add,
+		    u64 compare, u64 *old)
+{
+	atomic64_t *v;
+	u32 n;
+
+	if (!IS_ALIGNED(addr, sizeof(u64)))
+		return -EINVAL;
+	v = mroce_mr_piece(mr, addr, sizeof(u64), &n, NULL);
+	/* iova and memory may be out of step in a fast-reg MR. */
+	if (!v || n != sizeof(u64) || !IS_ALIGNED((uintptr_t)v, sizeof(u64)))
+		return -EINVAL;
+	switch (opcode) {
+	case MROCE_OP_CMP_SWAP:
+		*old = atomic64_cmpxchg(v, compare, swap_add);
+		return 0;
+	case MROCE_OP_FETCH_ADD:
+		*old = atomic64_fetch_add(swap_add, v);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+const struct ib_device_ops mroce_mr_ops = {
+	.get_dma_mr = mroce_get_dma_mr,
+	.reg_user_mr = mroce_reg_user_mr,
+	.rereg_user_mr = mroce_rereg_user_mr,
+	.dereg_mr = mroce_dereg_mr,
+	.alloc_mr = mroce_alloc_mr,
+	.map_mr_sg = mroce_map_mr_sg,
+};
