@@ -48,11 +48,14 @@ void mroce_qp_exit(struct mroce_qp *qp)
 
 static void qp_wait_users(struct mroce_qp *qp)
 {
+	/* the state was set before the count is read; see mroce_qp_enter() */
 	smp_mb();
 	wait_var_event(&qp->users, !atomic_read(&qp->users));
 }
 
+/* For sparse: whichever lock it is counts as qp->lock. */
 void mroce_qp_lock(struct mroce_qp *qp)
+	__acquires(&qp->lock)
 {
 	struct mroce_conn *c = READ_ONCE(qp->conn);
 
@@ -65,14 +68,18 @@ void mroce_qp_lock(struct mroce_qp *qp)
 		spin_unlock_bh(&qp->lock);
 	}
 	mroce_net_ops.lock(c);
+	__acquire(&qp->lock);
 }
 
 void mroce_qp_unlock(struct mroce_qp *qp)
+	__releases(&qp->lock)
 {
-	if (qp->conn)
-		mroce_net_ops.unlock(qp->conn);
-	else
+	if (!qp->conn) {
 		spin_unlock_bh(&qp->lock);
+		return;
+	}
+	mroce_net_ops.unlock(qp->conn);
+	__release(&qp->lock);
 }
 
 void mroce_qp_event(struct mroce_qp *qp, enum ib_event_type e)
@@ -157,6 +164,7 @@ static bool qp_run_later(struct mroce_net *mnet)
 		list = llist_reverse_order(llist_del_all(&l->qps));
 		llist_for_each_entry_safe(qp, tmp, list, later) {
 			clear_bit(MROCE_QP_LATER, &qp->bits);
+			/* what is added from now on queues it again */
 			smp_mb__after_atomic();
 			if (mroce_qp_enter(qp, IB_QPS_INIT)) {
 				mroce_qp_work(qp);

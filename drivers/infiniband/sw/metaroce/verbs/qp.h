@@ -70,16 +70,16 @@ struct mroce_qp {
 	struct ib_qp ibqp;
 	struct mroce_dev *dev;
 	struct mroce_qpx *x;
-	struct mutex mutex;
+	struct mutex mutex;		/* see above, as the locks below */
 	struct ib_qp_attr attr;		/* as modified; ->cap, not ->qp_state */
 	struct mroce_addr addr;		/* RC: of the address vector */
 	enum ib_qp_type type;
 	enum ib_sig_type sig;
 	bool user;
 
-	spinlock_t lock;
-	spinlock_t sq_lock;
-	spinlock_t rq_lock;
+	spinlock_t lock;		/* the queue pair's, unconnected */
+	spinlock_t sq_lock;		/* irqsave leaf */
+	spinlock_t rq_lock;		/* irqsave leaf */
 	u8 state;			/* enum ib_qp_state; the lock */
 	bool err_done;			/* the transport knows of ERR */
 	bool last_wqe;			/* LAST_WQE_REACHED was raised */

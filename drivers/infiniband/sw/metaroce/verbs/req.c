@@ -35,7 +35,7 @@ bool mroce_sq_fetch(struct mroce_qp *qp)
 	if (held > sq->mask || !mroce_sq_unfetched(sq))
 		return false;
 	mroce_swqe_fetch(qp, held, mroce_sq_slot(sq, sq->prod));
-	sq->prod++;
+	mroce_sq_push(sq);
 	return true;
 }
 
@@ -57,7 +57,7 @@ void mroce_sq_report(struct mroce_qp *qp, struct mroce_swqe *w,
 	mroce_swqe_put(qp, w);
 
 	/* the slot first: who sees the completion may post at once */
-	smp_store_release(&sq->cons, sq->cons + 1);
+	mroce_sq_free_one(sq);
 	if (sq->q)
 		mroce_queue_advance(sq->q, 1);
 	if (wanted)
@@ -175,7 +175,7 @@ void mroce_sq_pump(struct mroce_qp *qp)
 
 	do {
 		while (qp->state == IB_QPS_RTS && !sq->stop) {
-			if (sq->next == smp_load_acquire(&sq->prod) &&
+			if (sq->next == mroce_sq_prod(sq) &&
 			    !mroce_sq_fetch(qp))
 				break;
 			/* a user may add local operations for ever */
@@ -197,7 +197,7 @@ u32 mroce_sq_flush(struct mroce_qp *qp, u32 budget)
 	while (budget) {
 		struct mroce_swqe *w = mroce_sq_slot(sq, sq->cons);
 
-		if (sq->cons == smp_load_acquire(&sq->prod) && !mroce_sq_fetch(qp))
+		if (sq->cons == mroce_sq_prod(sq) && !mroce_sq_fetch(qp))
 			break;
 		mroce_sq_report(qp, w, sq->failed ? w->status :
 						    IB_WC_WR_FLUSH_ERR);
@@ -249,14 +249,14 @@ static int post_kernel(struct mroce_qp *qp, const struct ib_send_wr *wr,
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
 	for (; wr; wr = wr->next) {
-		if (sq->prod - smp_load_acquire(&sq->cons) >= sq->max_wr) {
+		if (mroce_sq_held(sq) >= sq->max_wr) {
 			err = -ENOMEM;
 			break;
 		}
 		err = mroce_swqe_from_wr(qp, wr, mroce_sq_slot(sq, sq->prod));
 		if (err)
 			break;
-		smp_store_release(&sq->prod, sq->prod + 1);
+		mroce_sq_push(sq);
 	}
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 	if (err)

@@ -164,7 +164,7 @@ static bool ud_run(struct mroce_qp *qp, u32 budget)
 			return false;
 
 		w = mroce_sq_slot(sq, sq->cons);
-		if (sq->cons == smp_load_acquire(&sq->prod) &&
+		if (sq->cons == mroce_sq_prod(sq) &&
 		    !mroce_sq_fetch(qp))
 			return false;
 		status = ud_send(qp, w);

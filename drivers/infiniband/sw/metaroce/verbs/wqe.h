@@ -84,6 +84,34 @@ static inline struct mroce_swqe *mroce_sq_slot(const struct mroce_sq *sq, u32 i)
 	return sq->ring + (size_t)(i & sq->mask) * sq->stride;
 }
 
+/* The producer's index: what lies before it was written by then. */
+static inline u32 mroce_sq_prod(const struct mroce_sq *sq)
+{
+	/* pairs with mroce_sq_push() */
+	return smp_load_acquire(&sq->prod);
+}
+
+/* One more copied request. */
+static inline void mroce_sq_push(struct mroce_sq *sq)
+{
+	/* pairs with mroce_sq_prod() */
+	smp_store_release(&sq->prod, sq->prod + 1);
+}
+
+/* The oldest request's slot is free. */
+static inline void mroce_sq_free_one(struct mroce_sq *sq)
+{
+	/* pairs with mroce_sq_held(): the slot was read before */
+	smp_store_release(&sq->cons, sq->cons + 1);
+}
+
+/* Requests copied and not complete, as the producer sees them. */
+static inline u32 mroce_sq_held(const struct mroce_sq *sq)
+{
+	/* pairs with mroce_sq_free_one() */
+	return sq->prod - smp_load_acquire(&sq->cons);
+}
+
 /* Index of the slot that holds @w. */
 static inline u32 mroce_sq_index(const struct mroce_sq *sq,
 				 const struct mroce_swqe *w)
