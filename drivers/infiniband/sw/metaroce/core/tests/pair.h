@@ -92,6 +92,9 @@ struct pair {
 	struct netpkt *q[PAIR_NETQ];	/* heap by (at, seq) */
 	u32 nq;
 	u64 sent, dropped;
+	/* one batch of received packets */
+	struct mroce_claim cl[PAIR_CLAIMS];
+	struct netpkt *held[PAIR_CLAIMS];
 	bool no_verify;
 	struct mroce_txd txd;
 	u32 idle_limit;

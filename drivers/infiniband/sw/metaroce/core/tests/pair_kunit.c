@@ -483,8 +483,8 @@ static bool by_id(const struct mroce_pkt *pkt)
 /* Deliver packets due now, in batches of claims as net/ does. */
 static void deliver(struct pair *p)
 {
-	struct mroce_claim cl[PAIR_CLAIMS];
-	struct netpkt *held[PAIR_CLAIMS];
+	struct netpkt **held = p->held;
+	struct mroce_claim *cl = p->cl;
 	struct copy_src cs;
 	int n = 0, i, to;
 
