@@ -541,6 +541,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct mroce_conn_cfg cfg;
 	unsigned int i;
 
+	fuzz_verbose = getenv("FUZZ_VERBOSE");
 	in.p = data;
 	in.left = size;
 	fuzz_now = 1000000000000ULL;

@@ -689,6 +689,30 @@ static void check_sent(struct side *sd, const struct mroce_txd *txd,
 	sd->last_ts[h->path] = h->ts;
 }
 
+static void trace(struct side *sd, const char *what, const struct mroce_pkt *h)
+{
+	if (!fuzz_verbose)
+		return;
+	fprintf(stderr, "%14llu %s %s %u/%-10s path %u epoch %u psn %u ts %u",
+		fuzz_now, sd->name, what, h->type,
+		h->type == MROCE_T_DATA ? mroce_data_op_str(h->opcode) : "",
+		h->path, h->epoch, h->psn, h->ts);
+	if (h->type == MROCE_T_DATA)
+		fprintf(stderr, " qpn %#x msn %u.%u rsn %u %u at %u of %u %#x",
+			h->data.dqpn, h->data.msn, h->data.attempt,
+			h->data.rsn, h->payload_len, h->data.offset,
+			h->data.len, h->flags);
+	else if (h->type == MROCE_T_NAK)
+		fprintf(stderr, " qpn %#x msn %u.%u code %u", h->nak.qpn,
+			h->nak.msn, h->nak.attempt, h->nak.code);
+	else if (h->type == MROCE_T_ACK)
+		fprintf(stderr, " vec %llx echo %u", h->ack.vec[0],
+			h->ack.echo_ts);
+	else
+		fprintf(stderr, " control %u", h->opcode);
+	fputc('\n', stderr);
+}
+
 struct side_pkt *side_tx(struct side *sd)
 {
 	static struct mroce_txd txd;
@@ -720,14 +744,7 @@ struct side_pkt *side_tx(struct side *sd)
 	pkt->gen = sd->c.gen;
 	mroce_wire_parse(pkt->bytes, pkt->len, pkt->len, &pkt->hdr);
 	check_sent(sd, &txd, pkt);
-	if (fuzz_verbose)
-		fprintf(stderr, "%12llu %s tx type %u op %-10s path %u psn %u msn %u off %u len %u fl %#x\n",
-			fuzz_now, sd->name, pkt->hdr.type,
-			pkt->hdr.type == MROCE_T_DATA ?
-			mroce_data_op_str(pkt->hdr.opcode) : "-",
-			pkt->hdr.path, pkt->hdr.psn, pkt->hdr.data.msn,
-			pkt->hdr.data.offset, pkt->hdr.payload_len,
-			pkt->hdr.flags);
+	trace(sd, "tx", &pkt->hdr);
 	side_settle(sd);
 	return pkt;
 }
@@ -799,6 +816,7 @@ enum mroce_rx side_rx(struct side *sd, struct side_pkt *pkt, bool hold)
 	for (i = 0; i < SIDE_CLAIMS; i++)
 		if (!sd->claim[i].used)
 			sc = &sd->claim[i];
+	trace(sd, "rx", &parsed);
 	memset(&sc->cl, 0xa5, sizeof(sc->cl));
 	rx = mroce_conn_rx(&sd->c, &parsed, &meta, &sc->cl, fuzz_now);
 	if (rx != MROCE_RX_CLAIM) {
