@@ -247,6 +247,13 @@ static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
 	}
 	if (c->state == MROCE_CONN_INIT && !c->n_streams)
 		return;
+	if (now - c->init_ack_ns >= SEC) {
+		c->init_ack_ns = now;
+		c->n_init_ack = 0;
+	}
+	if (c->n_init_ack >= MROCE_INIT_ACK_RATE)
+		return;
+	c->n_init_ack++;
 	c->ack_nonce = in->nonce;
 	c->ack_id = in->conn_id;
 	c->want_init_ack = true;

@@ -359,6 +359,7 @@ struct mroce_stream {
 	bool bound;			/* to this incarnation (rule 41) */
 	bool established;		/* ops->established() was called */
 	bool paused;			/* SQD */
+	bool late;			/* retry_at was served late once */
 	bool running_order;		/* ordered queue: no recursion */
 	u32 claims;			/* claims in flight */
 	u32 quarantine;			/* PSNs of the QPN's former life */
@@ -476,6 +477,7 @@ struct mroce_path_rx {
 	u32 newest_ts;
 	u64 newest_ns;
 	u32 n_recv, n_ce, n_dup;
+	u32 n_placing;
 	DECLARE_BITMAP(placed, MROCE_PATH_WINDOW);  /* by PSN & 255 */
 	DECLARE_BITMAP(placing, MROCE_PATH_WINDOW);
 };
@@ -592,6 +594,8 @@ struct mroce_conn {
 	u32 probe_ts;
 	bool probe_out;
 	u8 init_tries;
+	u8 n_init_ack;		/* in the second that began at */
+	u64 init_ack_ns;
 	u64 gc_at;		/* close without streams */
 
 	struct mroce_nak nak[MROCE_NAK_RING];

@@ -14,6 +14,7 @@
 #define MROCE_INIT_MIN_NS	(20 * MS)
 #define MROCE_INIT_CAP_NS	(1 * SEC)
 #define MROCE_INIT_GAP_NS	(1 * MS)	/* INIT in answer to stray DATA */
+#define MROCE_INIT_ACK_RATE	10		/* per second and peer */
 #define MROCE_PROBE_GAP_NS	(100 * MS)
 #define MROCE_PROBE_ACK_GAP_NS	(1 * MS)
 #define MROCE_GC_NS		(60 * SEC)
@@ -162,6 +163,8 @@ enum stream_verdict {
 
 enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 			      struct mroce_claim *cl, u64 now);
+bool stream_rx_wanted(const struct mroce_stream *s,
+		      const struct mroce_claim *cl);
 void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
 void stream_rx_reset(struct mroce_stream *s);
 void stream_rx_close(struct mroce_stream *s, bool all);

@@ -155,6 +155,7 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	}
 
 	__set_bit(psn_idx(pkt->psn), r->placing);
+	r->n_placing++;
 	cl->gen = c->gen;
 	cl->life = cl->s->life;
 	cl->path = pkt->path;
@@ -189,11 +190,14 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 
 	if (cl->gen == c->gen && !WARN_ON_ONCE(!r)) {
 		__clear_bit(psn_idx(cl->psn), r->placing);
-		if (ok) {
+		r->n_placing--;
+		/* Acknowledged is placed: not so if its stream has ended or
+		 * failed meanwhile. The next copy will be refused.
+		 */
+		if (ok && alive && stream_rx_wanted(s, cl)) {
 			cnt_add(c, MROCE_CNT_RX_BYTES, cl->len);
 			path_rx_place(c, r, cl->psn);
-			if (alive)
-				stream_rx_finish(s, cl, now);
+			stream_rx_finish(s, cl, now);
 		}
 	}
 	mroce_free(cl->kept);
@@ -328,10 +332,15 @@ bool path_rx_tx_ack(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		tx_nak(c, txd, now);
 		return true;
 	}
-	id = find_first_bit(c->touched, MROCE_MAX_PATHS);
-	if (id >= MROCE_MAX_PATHS)
-		return false;
-	__clear_bit(id, c->touched);
-	tx_ack(c, c->rx[id], txd, now);
-	return true;
+	/* Not while packets are being placed: the echo would pass them, and
+	 * the sender take them for lost (rule 9). mroce_conn_finish() comes.
+	 */
+	for_each_set_bit(id, c->touched, MROCE_MAX_PATHS) {
+		if (c->rx[id]->n_placing)
+			continue;
+		__clear_bit(id, c->touched);
+		tx_ack(c, c->rx[id], txd, now);
+		return true;
+	}
+	return false;
 }

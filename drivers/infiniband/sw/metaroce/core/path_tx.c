@@ -289,6 +289,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	prior_out = bitmap_weight(p->out, MROCE_PATH_WINDOW);
 	sa.prior_inflight = p->inflight;
 	lost_before = p->n_lost;
+	p->rtx_budget = 0;
 
 	while (!mroce_seq_after(p->una, cum)) {
 		path_acked(c, p, p->una, pkt, now);

@@ -224,13 +224,17 @@ static void resp_failed(struct mroce_stream *s, const struct mroce_pkt *pkt,
 {
 	enum mroce_status st = status_of(pkt->data.code);
 	u32 msn = pkt->data.msn;
+	struct mroce_msg *m;
 
-	if (!stream_may_send(s))
+	/* A request is named by its cookie too, what carried data by 0. */
+	m = stream_msg(s, msn);
+	if (m && (m->state == MROCE_M_QUEUED || m->cookie != pkt->data.cookie))
 		return;
-	if (stream_msg(s, msn)) {
+	if (m) {
 		stream_drain(s, msn, st);
 		stream_complete(s, now);
-	} else if (mroce_seq_before(msn, s->msn_una)) {
+	} else if (s->msn_una - msn <= s->conn->msn_window &&
+		   !pkt->data.cookie && msn != s->msn_una) {
 		/* A small Write that was acknowledged, reported as done, and
 		 * failed in its turn: the stream can only die.
 		 */

@@ -330,6 +330,16 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	return v;
 }
 
+/* Would the claim's packet still be accepted? */
+bool stream_rx_wanted(const struct mroce_stream *s,
+		      const struct mroce_claim *cl)
+{
+	if (cl->kind == MROCE_CLAIM_RESP)
+		return stream_may_send(s);
+	return s->rx_state == MROCE_RX_OPEN ||
+	       s->rx_state == MROCE_RX_ERR_PENDING;
+}
+
 /* Step 10: the payload is in its place. */
 void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 {
@@ -340,8 +350,7 @@ void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 		resp_rx_finish(s, cl, now);
 		return;
 	}
-	if (mroce_seq_before(cl->msn, s->msn_rcv) ||
-	    s->rx_state == MROCE_RX_ERR)
+	if (mroce_seq_before(cl->msn, s->msn_rcv))
 		return;
 	e = rmsg_find(s, cl->msn);
 	if (!e || e->state == MROCE_R_FULL || e->attempt != cl->attempt)

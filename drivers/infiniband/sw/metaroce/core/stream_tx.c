@@ -550,7 +550,7 @@ void stream_drain(struct mroce_stream *s, u32 msn, enum mroce_status st)
 	if (s->probe && !mroce_seq_before(s->probe->msn, msn))
 		s->probe = NULL;
 	/* Refused messages at or after k are not tried again. */
-	for (; msn != s->msn_snd; msn++) {
+	for (; mroce_seq_before(msn, s->msn_snd); msn++) {
 		struct mroce_msg *m = stream_msg(s, msn);
 
 		if (m && m->state == MROCE_M_REFUSED) {
@@ -619,6 +619,13 @@ void stream_timer(struct mroce_stream *s, u64 now)
 	}
 	if (now < s->retry_at)
 		return;
+	/* As for paths: drain the receive queue first (rule 38). */
+	if (!s->late && now - s->retry_at > max_t(u64, MS, conn_rto_ns(c) / 4)) {
+		s->late = true;
+		s->retry_at = now + max_t(u64, conn_srtt_ns(c), MS);
+		return;
+	}
+	s->late = false;
 	s->retry_at = MROCE_NEVER;
 	t = stream_retry_ns(s);
 	m = stream_msg(s, s->msn_una);
