@@ -90,7 +90,7 @@ struct mroce_dev {
 
 	struct list_head list;		/* ctl/: all devices */
 	struct work_struct reap;	/* ctl/: unload fence */
-	bool listed, registered, dead;	/* ctl/: under its mutex */
+	bool listed, registered, dying, dead;	/* ctl/: under its mutex */
 	bool verbs_up;			/* ctl/: mroce_verbs_setup() done */
 	struct dentry *debugfs;		/* ctl/ */
 
