@@ -10,14 +10,14 @@
 #include "core/core.h"
 
 #define SIDE_STREAMS	2
-#define SIDE_MEM	16384		/* bytes that the peer may write */
+#define SIDE_MEM	(288 << 10)	/* bytes that the peer may write */
 #define SIDE_VA		0x10000ULL
 #define SIDE_RKEY	0x5a5a0001U
 #define SIDE_RECV_SIZE	4096
 #define SIDE_RECVS	128		/* remembered receives, by RSN */
 #define SIDE_MAX_MSG	20000
 #define SIDE_CLAIMS	32
-#define SIDE_RING	64
+#define SIDE_RING	32
 
 #define fuzz_require(cond, fmt, ...) do {				\
 	if (!(cond))							\
@@ -130,7 +130,7 @@ struct side {
 	u32 last_ts[MROCE_MAX_PATHS];
 	u32 ts_gen;		/* incarnation that last_ts[] is of */
 	bool ts_valid[MROCE_MAX_PATHS];
-	u64 idle_timers;	/* timer calls in a row at one instant */
+	u32 n_tx;
 };
 
 void side_init(struct side *sd, const char *name, u32 qpn0,
