@@ -67,43 +67,20 @@ check_w1_next() {
 	fi
 }
 
-# Types of no meaning for a tree that is not the kernel's:
-#   FILE_PATH_CHANGES    there is no MAINTAINERS file to update
-ignore=FILE_PATH_CHANGES
-# tools/ is userspace: it has no kernel types, printk or kmalloc, shims of
-# kernel interfaces look as those do, and volatile is its only READ_ONCE()
-ignore_user=$ignore,PREFER_KERNEL_TYPES,NEW_TYPEDEFS,VOLATILE,AVOID_EXTERNS
-ignore_user=$ignore_user,MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,AVOID_BUG
-ignore_user=$ignore_user,COMPLEX_MACRO,MULTISTATEMENT_MACRO_USE_DO_WHILE
-ignore_user=$ignore_user,PREFER_DEFINED_ATTRIBUTE_MACRO,CAMELCASE,SSCANF_TO_KSTRTO
-ignore_user=$ignore_user,CONSIDER_KSTRTO,WEAK_DECLARATION,STORAGE_CLASS,STRCPY
-
-checkpatch() { # name ignored files...
-	name=$1 ign=$2; shift 2
-	[ $# -gt 0 ] || return 0
-	# Two at a time; --terse is a line for a problem
-	out=$(printf '%s\n' "$@" | xargs -n 8 -P "$(nproc)" perl \
-		"$src/scripts/checkpatch.pl" --no-tree --strict --terse \
-		--show-types --no-summary --ignore "$ign" -f)
-	if [ -z "$out" ]; then
-		result ok "checkpatch --strict, $name: $# files"
-	else
-		result "not ok" "checkpatch --strict, $name"
-		echo "$out" | sort | sed 's/^/# /'
-	fi
-}
-
 check_checkpatch() {
-	src=$("$TOP/tools/ci/kernels.sh" get src) || {
+	if ! src=$("$TOP/tools/ci/kernels.sh" get src); then
 		result "not ok" "checkpatch: no source tree"
 		return
-	}
-	cd "$TOP" || exit 1
-	# shellcheck disable=SC2046
-	{
-	checkpatch driver "$ignore" $(find drivers include -name '*.[ch]' ! -name '*.mod.c' 2>/dev/null | sort)
-	checkpatch tools "$ignore_user" $(find tools selftests -name '*.[ch]' 2>/dev/null | sort)
-	}
+	fi
+	"$TOP/tools/ci/checkpatch.py" "$src" drivers include tools selftests \
+		>"$log/checkpatch.log"
+	while read -r line; do
+		case $line in
+		'ok '*) result ok "${line#*- }" ;;
+		'not ok '*) result "not ok" "${line#*- }" ;;
+		*) echo "$line" ;;
+		esac
+	done <"$log/checkpatch.log"
 }
 
 our_files() {
