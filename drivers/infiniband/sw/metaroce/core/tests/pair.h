@@ -20,6 +20,7 @@
 #define PAIR_RING	128
 #define PAIR_CLAIMS	16
 #define PAIR_NETQ	4096
+#define PAIR_SLOW	32	/* claims held at a time */
 
 struct pair;
 struct side;
@@ -48,6 +49,12 @@ struct tstream {
 	u32 recv_imm[PAIR_MSGS];
 	u32 last_reads;
 	bool dead_key;		/* check_write, read_start: access error */
+	bool fail_place;	/* copies of received payload fail */
+	u32 no_memory;		/* so many packets cannot be built */
+	u32 *pool;		/* receives shared with others, like an SRQ */
+	u32 n_checked;		/* messages of the peer looked at */
+	u32 psn_shift;		/* moves the first MSNs, on both sides alike */
+	struct mroce_stream_attr tune;	/* timeout, retries; if .timeout */
 	bool established, lost;
 	enum mroce_status fatal;
 	u8 rx_code;
@@ -82,6 +89,16 @@ struct pair_net {
 	int dead_dir;		/* -1: both */
 	bool cut;		/* nothing passes */
 	u64 drop_next;		/* so many of the next DATA packets vanish */
+	u32 slow_copy;		/* a claim is held for up to jitter_ns */
+};
+
+/* A received packet whose payload is being copied. */
+struct pair_claim {
+	bool used;
+	int to;
+	u64 until;
+	struct mroce_claim cl;
+	struct netpkt *pkt;
 };
 
 struct pair {
@@ -103,9 +120,13 @@ struct pair {
 	u32 replay_len;
 	u16 replay_sport;
 	u8 replay_to;
+	bool self;		/* side 0 alone, connected to itself */
+	struct pair_claim slow[PAIR_SLOW];
 };
 
 struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu);
+/* One object that is both ends; stream i's peer is stream i ^ 1 of side 0. */
+struct pair *pair_new_self(struct kunit *test, u64 seed, u16 mtu);
 void pair_free(struct pair *p);
 /* Bring up stream @i on both sides (RTR and RTS). */
 void pair_up(struct pair *p, int i);
@@ -122,6 +143,10 @@ bool pair_all_done(struct pair *p);
 /* Everything returned to zero. */
 void pair_check_quiet(struct pair *p);
 u32 pair_rand(struct pair *p, u32 below);
+/* RESET and what a test keeps of a stream: as new, to be attached again. */
+void pair_reset(struct pair *p, int side, int i);
+/* A peer with a stream @i, whatever the form of the pair. */
+struct tstream *pair_peer(struct pair *p, int side, int i);
 u64 pair_cnt(struct pair *p, enum mroce_counter i);
 /* Inject raw bytes into side @to now. */
 void pair_inject(struct pair *p, int to, const u8 *data, u32 len, u16 sport);

@@ -57,9 +57,19 @@ static void gather_bytes(const u8 *src, u32 len, struct mroce_txd *txd)
 	txd->frag_bytes = len;
 }
 
+static bool short_of_memory(struct tstream *ts)
+{
+	if (!ts->no_memory)
+		return false;
+	ts->no_memory--;
+	return true;
+}
+
 static int t_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 		    u32 len, struct mroce_txd *txd)
 {
+	if (short_of_memory(to_ts(s)))
+		return -ENOMEM;
 	gather_bytes(to_ts(s)->buf + to_pm(m)->buf_off + off, len, txd);
 	return 0;
 }
@@ -67,6 +77,8 @@ static int t_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 static int t_gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 			 u32 len, struct mroce_txd *txd)
 {
+	if (short_of_memory(to_ts(s)))
+		return -ENOMEM;
 	gather_bytes(to_ts(s)->mem + r->va + off, len, txd);
 	return 0;
 }
@@ -91,8 +103,13 @@ static int t_bind(struct mroce_stream *s, u32 rsn)
 	struct tstream *ts = to_ts(s);
 
 	KUNIT_EXPECT_EQ(ts->side->pair->test, rsn, ts->n_bound);
-	if (ts->n_bound == ts->n_recv_posted)
+	if (ts->pool) {
+		if (!*ts->pool)
+			return -EAGAIN;
+		--*ts->pool;
+	} else if (ts->n_bound == ts->n_recv_posted) {
 		return -EAGAIN;
+	}
 	ts->n_bound++;
 	return 0;
 }
@@ -122,6 +139,8 @@ static int t_place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 	struct pair_msg *pm;
 	u8 *dst;
 
+	if (ts->fail_place)
+		return -EFAULT;
 	switch (cl->kind) {
 	case MROCE_CLAIM_WRITE:
 		dst = ts->mem + cl->va;
@@ -153,6 +172,35 @@ static int t_store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 	return 0;
 }
 
+static bool has_rsn(u8 op)
+{
+	return op == MROCE_OP_SEND || op == MROCE_OP_SEND_IMM ||
+	       op == MROCE_OP_SEND_INV || op == MROCE_OP_WRITE_IMM;
+}
+
+/* What has just been received against what the peer posted, in order. */
+static void check_recv_now(struct tstream *ts, const struct mroce_recv *r)
+{
+	struct kunit *test = ts->side->pair->test;
+	struct tstream *from = ts->peer;
+	struct pair_msg *pm;
+
+	while (ts->n_checked < from->n_posted &&
+	       !has_rsn(from->msg[ts->n_checked].m.opcode))
+		ts->n_checked++;
+	if (ts->n_checked >= from->n_posted)
+		return;		/* forged, or the sender was reset */
+	pm = &from->msg[ts->n_checked++];
+	KUNIT_EXPECT_EQ(test, r->opcode, pm->m.opcode);
+	KUNIT_EXPECT_EQ(test, r->len, pm->m.len);
+	if (r->opcode != MROCE_OP_SEND)
+		KUNIT_EXPECT_EQ(test, r->imm, pm->m.imm);
+	if (r->opcode != MROCE_OP_WRITE_IMM)
+		KUNIT_EXPECT_EQ(test, 0,
+				memcmp(ts->rbuf + r->rsn * ts->rsize,
+				       from->buf + pm->buf_off, r->len));
+}
+
 static int t_recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 {
 	struct tstream *ts = to_ts(s);
@@ -162,7 +210,10 @@ static int t_recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 	KUNIT_EXPECT_LT(test, ts->n_recv_done, PAIR_MSGS);
 	ts->recv_len[r->rsn] = r->len;
 	ts->recv_imm[r->rsn] = r->imm;
+	check_recv_now(ts, r);
 	ts->n_recv_done++;
+	if (ts->pool)
+		++*ts->pool;
 	return 0;
 }
 
@@ -215,6 +266,10 @@ static void t_msg_done(struct mroce_stream *s, struct mroce_msg *m,
 	/* in order, once */
 	KUNIT_EXPECT_PTR_EQ(ts->side->pair->test, pm, &ts->msg[ts->n_done]);
 	KUNIT_EXPECT_FALSE(ts->side->pair->test, pm->done);
+	/* what is reported as sent has been received */
+	if (st == MROCE_ST_OK && has_rsn(m->opcode))
+		KUNIT_EXPECT_GT(ts->side->pair->test, ts->peer->n_recv_done,
+				m->rsn);
 	pm->done = true;
 	pm->st = st;
 	ts->n_done++;
@@ -282,6 +337,16 @@ static struct mroce_stream *p_find(struct mroce_conn *c, u32 qpn)
 	if (i < 0 || i >= PAIR_STREAMS || !sd->ts[i].s.conn)
 		return NULL;
 	return &sd->ts[i].s;
+}
+
+static int other(const struct pair *p, int side)
+{
+	return p->self ? side : !side;
+}
+
+struct tstream *pair_peer(struct pair *p, int side, int i)
+{
+	return p->self ? pair_ts(p, side, i ^ 1) : pair_ts(p, !side, i);
 }
 
 static u32 p_new_id(struct mroce_conn *c)
@@ -404,7 +469,8 @@ static void net_send(struct side *sd, const struct mroce_txd *txd)
 		       txd->frag[i].len);
 		len += txd->frag[i].len;
 	}
-	KUNIT_EXPECT_LE(p->test, len + 28, (u32)sd->c.cfg.link_mtu);
+	KUNIT_EXPECT_LE(p->test, len + 28,
+			max_t(u32, sd->c.cfg.link_mtu, MROCE_MTU_MIN));
 	p->sent++;
 	if (net_drops(p, sd->idx, txd->sport, data)) {
 		p->dropped++;
@@ -413,10 +479,10 @@ static void net_send(struct side *sd, const struct mroce_txd *txd)
 	at = p->now + p->net.delay_ns;
 	if (chance(p, p->net.reorder))
 		at += pair_rand(p, (u32)p->net.jitter_ns);
-	net_put(p, !sd->idx, wire, len, txd->sport, at,
+	net_put(p, other(p, sd->idx), wire, len, txd->sport, at,
 		data && chance(p, p->net.ce));
 	if (chance(p, p->net.dup))
-		net_put(p, !sd->idx, wire, len, txd->sport,
+		net_put(p, other(p, sd->idx), wire, len, txd->sport,
 			at + pair_rand(p, (u32)p->net.jitter_ns + 1), false);
 }
 
@@ -480,12 +546,68 @@ static bool by_id(const struct mroce_pkt *pkt)
 	       pkt->opcode == MROCE_CTRL_CLOSE;
 }
 
+static void end_claim(struct pair *p, int to, struct mroce_claim *cl,
+		      struct netpkt *np)
+{
+	struct copy_src cs = { .data = np->data + cl->obj_off };
+	int err = mroce_claim_place(cl, copy_out, &cs);
+
+	mroce_conn_finish(&p->side[to].c, cl, !err, p->now);
+	kfree(np->data);
+	kfree(np);
+}
+
+/* Another CPU copies this one, and takes its time. */
+static bool claim_slow(struct pair *p, int to, const struct mroce_claim *cl,
+		       struct netpkt *np)
+{
+	struct pair_claim *pc;
+	int i;
+
+	if (!chance(p, p->net.slow_copy))
+		return false;
+	for (i = 0; i < PAIR_SLOW; i++) {
+		pc = &p->slow[i];
+		if (pc->used)
+			continue;
+		pc->used = true;
+		pc->to = to;
+		pc->until = p->now + pair_rand(p, (u32)p->net.jitter_ns + 1);
+		pc->cl = *cl;
+		pc->pkt = np;
+		return true;
+	}
+	return false;
+}
+
+/* End the slow claims that are due, or all; returns when the next one is. */
+static u64 claims_end(struct pair *p, bool all)
+{
+	u64 next = MROCE_NEVER;
+	int i;
+
+	for (i = 0; i < PAIR_SLOW; i++) {
+		struct pair_claim *pc = &p->slow[i];
+
+		if (!pc->used)
+			continue;
+		if (!all && pc->until > p->now) {
+			next = min(next, pc->until);
+			continue;
+		}
+		pc->used = false;
+		end_claim(p, pc->to, &pc->cl, pc->pkt);
+		if (!all)
+			pair_pump(p, pc->to);
+	}
+	return next;
+}
+
 /* Deliver packets due now, in batches of claims as net/ does. */
 static void deliver(struct pair *p)
 {
 	struct netpkt **held = p->held;
 	struct mroce_claim *cl = p->cl;
-	struct copy_src cs;
 	int n = 0, i, to;
 
 	to = p->q[0]->to;
@@ -510,22 +632,15 @@ static void deliver(struct pair *p)
 		if (rx == MROCE_RX_CLAIM) {
 			/* The payload follows the header. */
 			cl[n].obj_off = pkt.payload_off;
-			held[n++] = np;
+			if (!claim_slow(p, to, &cl[n], np))
+				held[n++] = np;
 			continue;
 		}
 		kfree(np->data);
 		kfree(np);
 	}
-	for (i = 0; i < n; i++) {
-		cs.data = held[i]->data + cl[i].obj_off;
-		KUNIT_EXPECT_EQ(p->test, 0,
-				mroce_claim_place(&cl[i], copy_out, &cs));
-	}
-	for (i = 0; i < n; i++) {
-		mroce_conn_finish(&p->side[to].c, &cl[i], true, p->now);
-		kfree(held[i]->data);
-		kfree(held[i]);
-	}
+	for (i = 0; i < n; i++)
+		end_claim(p, to, &cl[i], held[i]);
 	pair_pump(p, to);
 }
 
@@ -539,7 +654,9 @@ bool pair_run(struct pair *p, u64 max_ns, bool (*until)(struct pair *p))
 	for (;;) {
 		if (until && until(p))
 			return true;
-		next = p->nq ? p->q[0]->at : MROCE_NEVER;
+		next = claims_end(p, false);
+		if (p->nq)
+			next = min(next, p->q[0]->at);
 		for (i = 0; i < 2; i++)
 			next = min(next, mroce_conn_deadline(&p->side[i].c));
 		if (next == MROCE_NEVER || next > end) {
@@ -560,9 +677,11 @@ bool pair_run(struct pair *p, u64 max_ns, bool (*until)(struct pair *p))
 
 /* ---- set-up -------------------------------------------------------------------------- */
 
-struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu)
+static struct pair *new_pair(struct kunit *test, u64 seed, u16 mtu, bool self)
 {
-	struct mroce_conn_cfg cfg = { .link_mtu = mtu, .l3_len = 28 };
+	struct mroce_conn_cfg cfg = {
+		.self = self, .link_mtu = mtu, .l3_len = 28
+	};
 	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 	int i, k;
 
@@ -574,6 +693,7 @@ struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu)
 	p->net.delay_ns = 10000;
 	p->net.jitter_ns = 50000;
 	p->net.dead_dir = -1;
+	p->self = self;
 	for (i = 0; i < 2; i++) {
 		struct side *sd = &p->side[i];
 
@@ -586,10 +706,20 @@ struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu)
 			struct tstream *ts = &sd->ts[k];
 
 			ts->side = sd;
-			ts->peer = &p->side[!i].ts[k];
+			ts->peer = pair_peer(p, i, k);
 		}
 	}
 	return p;
+}
+
+struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu)
+{
+	return new_pair(test, seed, mtu, false);
+}
+
+struct pair *pair_new_self(struct kunit *test, u64 seed, u16 mtu)
+{
+	return new_pair(test, seed, mtu, true);
 }
 
 static bool ts_alloc(struct pair *p, struct tstream *ts)
@@ -607,18 +737,27 @@ static bool ts_alloc(struct pair *p, struct tstream *ts)
 				GFP_KERNEL);
 	if (!ts->buf || !ts->mem || !ts->land || !ts->rbuf || !ts->msg)
 		return false;
-	for (j = 0; j < PAIR_MEM; j++)
-		ts->buf[j] = rnd32(p);
+	for (j = 0; j < PAIR_MEM; j += 4)
+		put_unaligned_be32(rnd32(p), ts->buf + j);
 	return !mroce_stream_init(&ts->s, &pair_stream_ops, PAIR_RING);
 }
 
-static struct mroce_stream_attr pair_attr(int side, int i)
+static u32 first_msn(const struct tstream *ts)
 {
+	const struct side *sd = ts->side;
+
+	return (0xfffff0 + 7 * (ts - sd->ts) + sd->idx + ts->psn_shift) &
+	       0xffffff;
+}
+
+static struct mroce_stream_attr pair_attr(struct pair *p, int side, int i)
+{
+	struct tstream *ts = pair_ts(p, side, i), *peer = pair_peer(p, side, i);
 	struct mroce_stream_attr a = {
 		.qpn = pair_qpn(side, i),
-		.dqpn = pair_qpn(!side, i),
-		.sq_psn = (0xfffff0 + 7 * i + side) & 0xffffff,
-		.rq_psn = (0xfffff0 + 7 * i + !side) & 0xffffff,
+		.dqpn = pair_qpn(other(p, side), peer - p->side[other(p, side)].ts),
+		.sq_psn = first_msn(ts),
+		.rq_psn = first_msn(peer),
 		.timeout = 12,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
@@ -627,12 +766,17 @@ static struct mroce_stream_attr pair_attr(int side, int i)
 		.max_dest_rd_atomic = 4,
 	};
 
+	if (ts->tune.timeout) {
+		a.timeout = ts->tune.timeout;
+		a.retry_cnt = ts->tune.retry_cnt;
+		a.rnr_retry = ts->tune.rnr_retry;
+	}
 	return a;
 }
 
 void pair_attach(struct pair *p, int side, int i)
 {
-	struct mroce_stream_attr a = pair_attr(side, i);
+	struct mroce_stream_attr a = pair_attr(p, side, i);
 	struct tstream *ts = pair_ts(p, side, i);
 
 	KUNIT_ASSERT_TRUE(p->test, ts_alloc(p, ts));
@@ -643,13 +787,40 @@ void pair_attach(struct pair *p, int side, int i)
 
 void pair_start(struct pair *p, int side, int i)
 {
-	struct mroce_stream_attr a = pair_attr(side, i);
+	struct mroce_stream_attr a = pair_attr(p, side, i);
 
 	mroce_stream_start(&pair_ts(p, side, i)->s, &a, p->now);
 }
 
+void pair_reset(struct pair *p, int side, int i)
+{
+	struct tstream *ts = pair_ts(p, side, i);
+
+	mroce_stream_detach(&ts->s, p->now);
+	ts->n_posted = 0;
+	ts->n_done = 0;
+	ts->n_err_done = 0;
+	ts->n_recv_posted = 0;
+	ts->n_bound = 0;
+	ts->n_recv_done = 0;
+	ts->n_checked = 0;
+	ts->dead_key = false;
+	ts->established = false;
+	ts->lost = false;
+	ts->fatal = MROCE_ST_OK;
+	ts->rx_code = 0;
+	memset(ts->msg, 0, PAIR_MSGS * sizeof(*ts->msg));
+}
+
 void pair_up(struct pair *p, int i)
 {
+	if (p->self) {
+		pair_attach(p, 0, i);
+		pair_attach(p, 0, i ^ 1);
+		pair_start(p, 0, i);
+		pair_start(p, 0, i ^ 1);
+		return;
+	}
 	pair_attach(p, 0, i);
 	pair_attach(p, 1, i);
 	pair_start(p, 0, i);
@@ -660,6 +831,7 @@ void pair_free(struct pair *p)
 {
 	int i, k;
 
+	claims_end(p, true);
 	while (p->nq) {
 		struct netpkt *n = heap_pop(p);
 

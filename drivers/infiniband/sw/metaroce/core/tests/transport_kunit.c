@@ -445,11 +445,10 @@ static void test_gc(struct kunit *test)
 static void test_qpn_reuse(struct kunit *test)
 {
 	struct pair *p = pair_new(test, 17, 1500);
-	struct tstream *a, *b;
+	struct tstream *b;
 	int round, i;
 
 	pair_up(p, 0);
-	a = pair_ts(p, 0, 0);
 	b = pair_ts(p, 1, 0);
 	p->net.loss = 6000;
 	p->net.dup = 6000;
@@ -459,16 +458,11 @@ static void test_qpn_reuse(struct kunit *test)
 			pair_post(p, 0, 0, MROCE_OP_SEND, 3000, 0, false);
 		pair_post_recv(p, 1, 0, 8);
 		pair_run(p, pair_rand(p, 200000), NULL);
-		mroce_stream_detach(&a->s, p->now);
-		mroce_stream_detach(&b->s, p->now);
-		a->n_posted = 0;
-		a->n_done = 0;
-		memset(a->msg, 0, PAIR_MSGS * sizeof(*a->msg));
-		b->n_recv_posted = 0;
-		b->n_bound = 0;
-		b->n_recv_done = 0;
-		b->established = false;
-		a->established = false;
+		pair_reset(p, 0, 0);
+		pair_reset(p, 1, 0);
+		/* as a connection manager does */
+		pair_ts(p, 0, 0)->psn_shift = pair_rand(p, 1 << 24);
+		b->psn_shift = pair_rand(p, 1 << 24);
 		pair_attach(p, 0, 0);
 		pair_start(p, 0, 0);
 		pair_attach(p, 1, 0);
