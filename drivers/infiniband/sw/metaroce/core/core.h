@@ -345,6 +345,11 @@ struct mroce_rmsg {
 };
 
 #define MROCE_RMSG_CHUNK	32	/* entries allocated together */
+/*
+ * Twice what the window holds: it may begin and end in the middle of a chunk,
+ * and then covers one more. The number divides 2^32.
+ */
+#define MROCE_RMSG_CHUNKS	(2 * MROCE_MSN_WINDOW / MROCE_RMSG_CHUNK)
 
 struct mroce_stream {
 	struct mroce_conn *conn;	/* NULL: detached */

@@ -4,8 +4,6 @@
  */
 #include "internal.h"
 
-#define N_CHUNKS	(MROCE_MSN_WINDOW / MROCE_RMSG_CHUNK)
-
 int mroce_stream_init(struct mroce_stream *s, const struct mroce_stream_ops *ops,
 		      u32 ring_size)
 {
@@ -14,7 +12,7 @@ int mroce_stream_init(struct mroce_stream *s, const struct mroce_stream_ops *ops
 	s->ops = ops;
 	s->ring_mask = ring_size - 1;
 	s->ring = mroce_zalloc_big(ring_size * sizeof(*s->ring));
-	s->chunk = mroce_zalloc(N_CHUNKS * sizeof(*s->chunk));
+	s->chunk = mroce_zalloc(MROCE_RMSG_CHUNKS * sizeof(*s->chunk));
 	if (!s->ring || !s->chunk) {
 		mroce_stream_fini(s);
 		return -ENOMEM;

@@ -14,12 +14,9 @@
  */
 #include "internal.h"
 
-#define RMSG_MASK	(MROCE_MSN_WINDOW - 1)
-#define N_CHUNKS	(MROCE_MSN_WINDOW / MROCE_RMSG_CHUNK)
-
 static struct mroce_rmsg **chunk_of(struct mroce_stream *s, u32 msn)
 {
-	return &s->chunk[(msn & RMSG_MASK) / MROCE_RMSG_CHUNK];
+	return &s->chunk[msn / MROCE_RMSG_CHUNK % MROCE_RMSG_CHUNKS];
 }
 
 /* The record of a message, or NULL if it has none. */
@@ -73,7 +70,7 @@ void stream_rx_reset(struct mroce_stream *s)
 {
 	int i, j;
 
-	for (i = 0; i < N_CHUNKS; i++) {
+	for (i = 0; i < MROCE_RMSG_CHUNKS; i++) {
 		if (!s->chunk[i])
 			continue;
 		for (j = 0; j < MROCE_RMSG_CHUNK; j++)

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The transport against peers that break the rules and events that come in an
+ * unlucky order. Each case is a fault that was there once.
+ */
+#include "pair.h"
+#include "../internal.h"
+
+#define FORGED_PATH	(MROCE_MAX_PATHS - 1)	/* no honest packet uses it */
+
+static bool open_both(struct pair *p)
+{
+	return p->side[0].c.state == MROCE_CONN_OPEN &&
+	       p->side[1].c.state == MROCE_CONN_OPEN;
+}
+
+static bool open_and_done(struct pair *p)
+{
+	return open_both(p) && pair_all_done(p);
+}
+
+/* Both ends know each other, one Write has passed. */
+static struct pair *connected(struct kunit *test, u64 seed)
+{
+	struct pair *p = pair_new(test, seed, 1500);
+
+	pair_up(p, 0);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_ASSERT_TRUE(test, pair_run(p, SEC, open_and_done));
+	pair_run(p, MS, NULL);
+	return p;
+}
+
+/* The next DATA packet of a peer of stream @i on side @to, to be completed. */
+static struct mroce_pkt forge(struct pair *p, int to, int i, u8 opcode, u32 msn)
+{
+	struct mroce_conn *c = &p->side[to].c;
+	struct mroce_path_rx *r = c->rx[FORGED_PATH];
+	struct mroce_pkt pkt = {
+		.type = MROCE_T_DATA,
+		.opcode = opcode,
+		.flags = MROCE_F_LAST,
+		.conn = c->id,
+		.path = FORGED_PATH,
+		.tag = c->tag,
+		.psn = r ? r->cum + 1 : c->psn0,
+		.ts = r ? r->newest_ts + 1 : 1,
+		.data = {
+			.dqpn = pair_qpn(to, i),
+			.sqpn = pair_qpn(!to, i),
+			.msn = msn,
+			.rkey = 1,
+		},
+	};
+
+	return pkt;
+}
+
+static enum mroce_rx forged_rx(struct pair *p, int to,
+			       const struct mroce_pkt *pkt,
+			       struct mroce_claim *cl)
+{
+	struct mroce_rx_meta meta = { .sport = 60000 };
+	struct mroce_claim unused;
+
+	return mroce_conn_rx(&p->side[to].c, pkt, &meta, cl ? cl : &unused,
+			     p->now);
+}
+
+static int forged_copy(void *src, u32 off, void *dst, u32 len)
+{
+	memcpy(dst, (u8 *)src + off, len);
+	return 0;
+}
+
+/* Receive it whole; false: it was not accepted. */
+static bool accept(struct pair *p, int to, const struct mroce_pkt *pkt,
+		   void *payload)
+{
+	struct mroce_claim cl;
+
+	if (forged_rx(p, to, pkt, &cl) != MROCE_RX_CLAIM)
+		return false;
+	KUNIT_EXPECT_EQ(p->test, 0,
+			mroce_claim_place(&cl, forged_copy, payload));
+	mroce_conn_finish(&p->side[to].c, &cl, true, p->now);
+	return true;
+}
+
+/* A WRITE of a whole message of @len bytes. */
+static struct mroce_pkt forge_write(struct pair *p, int to, int i, u32 msn,
+				    u64 va, u32 len)
+{
+	struct mroce_pkt pkt = forge(p, to, i, MROCE_OP_WRITE, msn);
+
+	pkt.data.va = va;
+	pkt.data.len = len;
+	pkt.payload_len = len;
+	return pkt;
+}
+
+/* An error answer to what was not sent yet, or with a foreign cookie. */
+static void test_error_of_unsent(struct kunit *test)
+{
+	struct pair *p = connected(test, 1);
+	struct tstream *a = pair_ts(p, 0, 0);
+	struct mroce_pkt pkt;
+	int i;
+
+	p->net.cut = true;
+	for (i = 0; i < 7; i++)
+		pair_post(p, 0, 0, MROCE_OP_READ_REQ, 100, 0, false);
+	pair_pump(p, 0);
+	/* max_rd_atomic of them are out */
+	KUNIT_ASSERT_EQ(test, a->s.msn_snd, a->s.msn_una + 4);
+
+	pkt = forge(p, 0, 0, MROCE_OP_RESP_ERR, a->s.msn_nxt - 1);
+	pkt.data.code = MROCE_NAK_ACCESS;
+	pkt.data.cookie = a->msg[7].m.cookie;
+	forged_rx(p, 0, &pkt, NULL);
+	pkt = forge(p, 0, 0, MROCE_OP_RESP_ERR, a->s.msn_una);
+	pkt.data.code = MROCE_NAK_ACCESS;
+	pkt.data.cookie = a->msg[1].m.cookie + 1;
+	forged_rx(p, 0, &pkt, NULL);
+
+	KUNIT_EXPECT_EQ(test, a->s.tx_state, MROCE_TX_READY);
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	pair_free(p);
+}
+
+/* The message window begins in the middle of a chunk of records and ends in the
+ * same chunk one turn later: the records at its end must survive that the
+ * beginning is done.
+ */
+static void test_whole_window(struct kunit *test)
+{
+	struct pair *p = connected(test, 2);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 first = b->s.msn_rcv, k;
+	struct mroce_pkt pkt;
+	u64 v;
+
+	KUNIT_ASSERT_NE(test, first & (MROCE_RMSG_CHUNK - 1), 0U);
+	memset(b->mem, 0, PAIR_MEM);
+	for (k = 1; k < MROCE_MSN_WINDOW; k++) {
+		v = k;
+		pkt = forge_write(p, 1, 0, first + k, 8 * k, 8);
+		KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, &v));
+	}
+	/* one more would be too many */
+	pkt = forge_write(p, 1, 0, first + k, 0, 8);
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, &v));
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, first);
+
+	v = 4711;
+	pkt = forge_write(p, 1, 0, first, 0, 8);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, &v));
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, first + MROCE_MSN_WINDOW);
+	for (k = 1; k < MROCE_MSN_WINDOW; k++) {
+		memcpy(&v, b->mem + 8 * k, 8);
+		KUNIT_EXPECT_EQ(test, v, (u64)k);
+	}
+	pair_free(p);
+}
+
+static struct kunit_case break_cases[] = {
+	KUNIT_CASE(test_error_of_unsent),
+	KUNIT_CASE(test_whole_window),
+	{}
+};
+
+static struct kunit_suite break_suite = {
+	.name = "metaroce-break",
+	.test_cases = break_cases,
+};
+
+kunit_test_suite(break_suite);
