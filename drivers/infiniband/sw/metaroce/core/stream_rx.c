@@ -266,6 +266,9 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 			return refuse(c, pkt, MROCE_NAK_PENDING);
 		return VERDICT_VOID;
 	}
+	/* The QP was moved to ERR before the recorded error took effect. */
+	if (s->rx_state == MROCE_RX_ERR)
+		return not_ready(c, pkt, MROCE_NAK_CLOSED, now);
 	if (ahead >= c->msn_window) {
 		cnt_inc(c, MROCE_CNT_RX_MSN);
 		return VERDICT_DROP;

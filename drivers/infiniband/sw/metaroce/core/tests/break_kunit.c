@@ -165,9 +165,68 @@ static void test_whole_window(struct kunit *test)
 	pair_free(p);
 }
 
+static bool nak_waits(struct pair *p, int side, u8 code)
+{
+	struct mroce_conn *c = &p->side[side].c;
+	int i;
+
+	for (i = 0; i < c->nak_n; i++)
+		if (c->nak[(c->nak_head + i) % MROCE_NAK_RING].code == code)
+			return true;
+	return false;
+}
+
+/* A QP in ERR takes nothing any more, whatever error it had recorded. */
+static void test_nothing_after_error(struct kunit *test)
+{
+	struct pair *p = connected(test, 3);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 msn = b->s.msn_rcv;
+	struct mroce_pkt pkt;
+	u64 v = ~0ULL, was;
+
+	pkt = forge_write(p, 1, 0, msn + 1, PAIR_MEM, 8);
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, &v));
+	KUNIT_EXPECT_EQ(test, b->s.rx_state, MROCE_RX_ERR_PENDING);
+	mroce_stream_error(&b->s, p->now);
+
+	memcpy(&was, b->mem, 8);
+	pkt = forge_write(p, 1, 0, msn, 0, 8);
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, &v));
+	KUNIT_EXPECT_TRUE(test, nak_waits(p, 1, MROCE_NAK_CLOSED));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&was, b->mem, 8));
+	pair_free(p);
+}
+
+/* The QP fails while a packet is being copied: what takes no effect is not
+ * acknowledged, or its sender would report it as done.
+ */
+static void test_error_while_placing(struct kunit *test)
+{
+	struct pair *p = connected(test, 4);
+	struct tstream *b = pair_ts(p, 1, 0);
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_claim cl;
+	struct mroce_pkt pkt;
+
+	pair_post_recv(p, 1, 0, 1);
+	pkt = forge(p, 1, 0, MROCE_OP_SEND, b->s.msn_rcv);
+	KUNIT_ASSERT_EQ(test, forged_rx(p, 1, &pkt, &cl), MROCE_RX_CLAIM);
+	mroce_stream_error(&b->s, p->now);
+	mroce_conn_finish(c, &cl, true, p->now);
+	KUNIT_EXPECT_EQ(test, c->rx[FORGED_PATH]->cum, c->psn0 - 1);
+	KUNIT_EXPECT_EQ(test, b->n_recv_done, 0U);
+
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_TRUE(test, nak_waits(p, 1, MROCE_NAK_CLOSED));
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
+	KUNIT_CASE(test_nothing_after_error),
+	KUNIT_CASE(test_error_while_placing),
 	{}
 };
 
