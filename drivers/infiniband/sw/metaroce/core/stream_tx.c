@@ -104,7 +104,7 @@ void stream_ready(struct mroce_stream *s)
 {
 	struct mroce_conn *c = s->conn;
 
-	if (stream_may_send(s) && !s->paused && s->msn_una != s->msn_nxt &&
+	if (stream_may_send(s) && s->msn_una != s->msn_nxt &&
 	    list_empty(&s->ready))
 		list_add_tail(&s->ready, &c->ready);
 	if (s->resp_n && list_empty(&s->resp_ready))
@@ -178,7 +178,7 @@ struct mroce_msg *stream_pick(struct mroce_stream *s, u64 now)
 	struct mroce_conn *c = s->conn;
 	struct mroce_msg *m;
 
-	if (!stream_may_send(s) || s->paused || s->quarantine)
+	if (!stream_may_send(s) || s->quarantine)
 		return NULL;
 	if (s->held) {
 		if (now < s->hold_until)
@@ -198,7 +198,8 @@ struct mroce_msg *stream_pick(struct mroce_stream *s, u64 now)
 	if (s->n_refused)
 		return stream_resume(s);
 
-	if (s->msn_snd == s->msn_nxt)
+	/* SQD: what was started is finished, nothing else is started. */
+	if (s->paused || s->msn_snd == s->msn_nxt)
 		return NULL;
 	if (s->tx_state == MROCE_TX_DRAIN &&
 	    !mroce_seq_before(s->msn_snd, s->drain_msn))
@@ -629,7 +630,8 @@ void stream_timer(struct mroce_stream *s, u64 now)
 	s->retry_at = MROCE_NEVER;
 	t = stream_retry_ns(s);
 	m = stream_msg(s, s->msn_una);
-	if (!t || !m || !stream_may_send(s) || s->paused)
+	if (!t || !m || !stream_may_send(s) ||
+	    (s->paused && s->msn_snd == s->msn_una))
 		return;
 	s->retry_at = now + t;
 	if (s->held)

@@ -222,11 +222,50 @@ static void test_error_while_placing(struct kunit *test)
 	pair_free(p);
 }
 
+/* SQD: what was started is finished, what was not is not started. */
+static void test_pause_midway(struct kunit *test)
+{
+	struct pair *p = connected(test, 5);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 60000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	pair_pump(p, 0);
+	KUNIT_ASSERT_PTR_EQ(test, a->s.cur, &a->msg[1].m);
+	mroce_stream_pause(&a->s, true, p->now);
+	p->net.loss = 5000;
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_TRUE(test, a->msg[1].done);
+	KUNIT_EXPECT_FALSE(test, a->msg[2].done);
+	KUNIT_EXPECT_EQ(test, a->s.msn_snd, a->s.msn_una);
+	mroce_stream_pause(&a->s, false, p->now);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	pair_free(p);
+}
+
+/* A started message whose peer has gone fails in SQD, too. */
+static void test_pause_and_loss(struct kunit *test)
+{
+	struct pair *p = connected(test, 6);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	pair_pump(p, 0);
+	mroce_stream_pause(&a->s, true, p->now);
+	pair_run(p, 10 * SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_RETRY_EXC);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
 	KUNIT_CASE(test_nothing_after_error),
 	KUNIT_CASE(test_error_while_placing),
+	KUNIT_CASE(test_pause_midway),
+	KUNIT_CASE(test_pause_and_loss),
 	{}
 };
 
