@@ -311,6 +311,8 @@ void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 	}
 	if (m->resp_bytes != m->len)
 		return;
+	if (m->state == MROCE_M_REFUSED)
+		s->n_refused--;		/* the answer was on its way */
 	m->state = MROCE_M_DONE;
 	if (s->probe == m)
 		s->probe = NULL;

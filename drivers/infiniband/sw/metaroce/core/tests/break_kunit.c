@@ -259,6 +259,100 @@ static void test_pause_and_loss(struct kunit *test)
 	pair_free(p);
 }
 
+/* The echo of an acknowledgment does not pass a packet that is being placed: its
+ * sender would take it for lost (rule 9).
+ */
+static void test_ack_while_placing(struct kunit *test)
+{
+	struct pair *p = connected(test, 7);
+	struct mroce_conn *c = &p->side[1].c;
+	u32 msn = pair_ts(p, 1, 0)->s.msn_rcv;
+	struct mroce_claim cl, cl2;
+	struct mroce_pkt pkt, ack;
+	u64 v = 1;
+
+	pkt = forge_write(p, 1, 0, msn, 0, 8);
+	KUNIT_ASSERT_EQ(test, forged_rx(p, 1, &pkt, &cl), MROCE_RX_CLAIM);
+	KUNIT_EXPECT_FALSE(test, mroce_conn_tx(c, &p->txd, p->now));
+	pkt = forge_write(p, 1, 0, msn + 1, 8, 8);
+	pkt.psn++;
+	KUNIT_ASSERT_EQ(test, forged_rx(p, 1, &pkt, &cl2), MROCE_RX_CLAIM);
+	KUNIT_EXPECT_EQ(test, 0, mroce_claim_place(&cl2, forged_copy, &v));
+	mroce_conn_finish(c, &cl2, true, p->now);
+	KUNIT_EXPECT_FALSE(test, mroce_conn_tx(c, &p->txd, p->now));
+
+	/* the copy failed: now it may be told */
+	mroce_conn_finish(c, &cl, false, p->now);
+	KUNIT_ASSERT_TRUE(test, mroce_conn_tx(c, &p->txd, p->now));
+	KUNIT_ASSERT_EQ(test, MROCE_WIRE_OK,
+			mroce_wire_parse(p->txd.lin, p->txd.lin_len,
+					 p->txd.lin_len, &ack));
+	KUNIT_EXPECT_EQ(test, ack.type, MROCE_T_ACK);
+	KUNIT_EXPECT_EQ(test, ack.psn, c->psn0 - 1);
+	KUNIT_EXPECT_EQ(test, ack.ack.vec[0], 2ULL);
+	pair_free(p);
+}
+
+/* A NAK of the oldest PSN outstanding on path @path of side @to. */
+static struct mroce_pkt forge_nak(struct pair *p, int to, int path, u8 code)
+{
+	struct mroce_conn *c = &p->side[to].c;
+	struct mroce_path_tx *tx = c->tx[path];
+	struct mroce_slot *sl = &tx->slot[psn_idx(tx->una)];
+	struct mroce_pkt pkt = {
+		.type = MROCE_T_NAK,
+		.conn = c->id,
+		.path = path,
+		.tag = c->tag,
+		.psn = tx->una,
+		.nak = {
+			.qpn = sl->qpn,
+			.msn = sl->msn,
+			.attempt = sl->attempt,
+			.code = code,
+		},
+	};
+
+	return pkt;
+}
+
+/* A request is refused, but its answer was on the way: nothing is left of the
+ * refusal.
+ */
+static void test_refused_then_answered(struct kunit *test)
+{
+	struct pair *p = connected(test, 8);
+	struct tstream *a = pair_ts(p, 0, 0);
+	struct mroce_pkt pkt;
+	u8 data[100] = { 1 };
+	int i;
+
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 100, 0, false);
+	pair_pump(p, 0);
+	for (i = 0; i < p->side[0].c.n_tx; i++)
+		if (p->side[0].c.tx[i]->una != p->side[0].c.tx[i]->nxt)
+			break;
+	pkt = forge_nak(p, 0, i, MROCE_NAK_CLOSED);
+	mroce_conn_rx(&p->side[0].c, &pkt, NULL, NULL, p->now);
+	KUNIT_ASSERT_EQ(test, a->s.n_refused, 1);
+
+	pkt = forge(p, 0, 0, MROCE_OP_READ_RESP, a->s.msn_una);
+	pkt.data.cookie = a->msg[1].m.cookie;
+	pkt.payload_len = 100;
+	KUNIT_EXPECT_TRUE(test, accept(p, 0, &pkt, data));
+	KUNIT_EXPECT_TRUE(test, a->msg[1].done);
+	KUNIT_EXPECT_EQ(test, a->s.n_refused, 0);
+
+	p->net.cut = false;
+	/* side 1 has not seen the request: let it have one */
+	pair_ts(p, 1, 0)->s.msn_rcv++;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -266,6 +360,8 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_while_placing),
 	KUNIT_CASE(test_pause_midway),
 	KUNIT_CASE(test_pause_and_loss),
+	KUNIT_CASE(test_ack_while_placing),
+	KUNIT_CASE(test_refused_then_answered),
 	{}
 };
 
