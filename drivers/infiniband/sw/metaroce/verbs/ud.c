@@ -124,9 +124,12 @@ static u8 ud_send(struct mroce_qp *qp, struct mroce_swqe *w)
 
 	d.pkt.dgram.dqpn = w->ud.dqpn;
 	d.pkt.dgram.sqpn = qp->ibqp.qp_num;
-	/* the high bit asks for the queue pair's own key */
-	d.pkt.dgram.qkey = w->ud.qkey & 0x80000000 &&
-			   qp->type != IB_QPT_GSI ? qp->attr.qkey : w->ud.qkey;
+	/* the high bit asks for the queue pair's own key; QP1 has only one */
+	if (qp->type == IB_QPT_GSI)
+		d.pkt.dgram.qkey = IB_QP1_QKEY;
+	else
+		d.pkt.dgram.qkey = w->ud.qkey & 0x80000000 ? qp->attr.qkey :
+							     w->ud.qkey;
 	d.pkt.dgram.pkey = DEFAULT_PKEY;
 	if (w->flags & MROCE_W_SOLICITED)
 		d.pkt.flags |= MROCE_F_SOLICITED;
