@@ -13,7 +13,7 @@
 #include "verbs.h"
 
 #define MROCE_GID_TABLE_LEN	1024
-#define MROCE_FW_VER		BIT_ULL(32)	/* 1.0.0 */
+#define MROCE_FW_MAJOR		1U
 #define MROCE_VENDOR_ID		0xffffff
 #define MROCE_DEF_MBPS		SPEED_10000	/* netdevs without a speed */
 
@@ -139,7 +139,7 @@ static int mroce_query_device(struct ib_device *ibdev,
 		return -EINVAL;
 
 	memset(attr, 0, sizeof(*attr));
-	attr->fw_ver = MROCE_FW_VER;
+	attr->fw_ver = (u64)MROCE_FW_MAJOR << 32;
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->max_mr_size = U64_MAX;
 	attr->page_size_cap = 0xfffff000;
@@ -257,9 +257,7 @@ static int mroce_get_port_immutable(struct ib_device *ibdev, u32 port,
 
 static void mroce_get_dev_fw_str(struct ib_device *ibdev, char *str)
 {
-	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.%u.%u",
-		 (u16)(MROCE_FW_VER >> 32), (u16)(MROCE_FW_VER >> 16),
-		 (u16)MROCE_FW_VER);
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", MROCE_FW_MAJOR);
 }
 
 static int mroce_modify_device(struct ib_device *ibdev, int mask,
