@@ -71,9 +71,10 @@ struct mroce_stream;
 	X(LOST,		"packets_lost")		/* found by delivery order */ \
 	X(TLP,		"tail_probes")					\
 	X(RTO,		"path_timeouts")				\
+	X(PATHS,	"paths_opened")		/* sending side */	\
 	X(REHOME,	"path_rehomed")					\
-	X(RNR_SENT,	"rcvd_rnr_err")		/* we refused */	\
-	X(RNR_RECV,	"send_rnr_err")		/* we were refused */	\
+	X(RNR_SENT,	"send_rnr_err")		/* we refused */	\
+	X(RNR_RECV,	"rcvd_rnr_err")		/* we were refused */	\
 	X(RETRY,	"stream_retries")				\
 	X(RETRY_EXC,	"retry_exceeded_err")				\
 	X(RNR_EXC,	"retry_rnr_exceeded_err")			\
@@ -460,6 +461,7 @@ struct mroce_path_tx {
 	u8 guard_rounds;
 	u32 n_recv, n_ce, n_dup;	/* newest counts of the peer */
 	u64 srtt_ns, rttvar_ns, min_rtt_ns;	/* srtt 0: none yet */
+	u64 min_rtt_at;		/* when the minimum was measured */
 	u64 last_tx_ns;
 	u64 last_rx_ns;		/* newest valid ACK */
 	u64 rehome_ns;		/* last re-homing */

@@ -68,9 +68,11 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 		p->srtt_ns = c->probe_rtt_ns;
 		p->rttvar_ns = c->probe_rtt_ns / 2;
 		p->min_rtt_ns = c->probe_rtt_ns;
+		p->min_rtt_at = now;
 	}
 	c->cc->path_init(c, p);
 	c->tx[c->n_tx++] = p;
+	cnt_inc(c, MROCE_CNT_PATHS);
 	return p;
 }
 
@@ -135,12 +137,18 @@ void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
 	c->n_lost--;
 }
 
-static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns)
+static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns, u64 now)
 {
 	u64 delta;
 
-	if (!p->min_rtt_ns || rtt_ns < p->min_rtt_ns)
+	/* Without an end the minimum of a route that was shorter would pass
+	 * for a standing queue on the one of today, and the window stay shut.
+	 */
+	if (!p->min_rtt_ns || rtt_ns <= p->min_rtt_ns ||
+	    now - p->min_rtt_at > MROCE_MIN_RTT_NS) {
 		p->min_rtt_ns = rtt_ns;
+		p->min_rtt_at = now;
+	}
 	if (!p->srtt_ns) {
 		p->srtt_ns = rtt_ns;
 		p->rttvar_ns = rtt_ns / 2;
@@ -320,7 +328,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 			if (away > pkt->ack.hold && away < MROCE_TS_VALID) {
 				sa.rtt_ns = max_t(u64, (away - pkt->ack.hold) *
 						  ns_per_ts, US);
-				path_rtt(p, sa.rtt_ns);
+				path_rtt(p, sa.rtt_ns, now);
 			}
 		}
 		sa.marked = pkt->ack.n_ce - p->n_ce;
@@ -382,6 +390,7 @@ void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	if (p->rehomes < U8_MAX)
 		p->rehomes++;
 	p->rehome_ns = now;
+	p->min_rtt_ns = 0;	/* of the old route */
 	cnt_inc(c, MROCE_CNT_REHOME);
 	for_each_out(p, psn)
 		path_tx_mark_lost(c, p, psn);

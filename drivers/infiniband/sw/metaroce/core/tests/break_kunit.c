@@ -353,6 +353,51 @@ static void test_refused_then_answered(struct kunit *test)
 	pair_free(p);
 }
 
+/* The new route is longer than the old one: that is no standing queue. */
+static void test_longer_route(struct kunit *test)
+{
+	struct pair *p = connected(test, 9);
+	int i;
+
+	pair_ts(p, 0, 0)->s.a.timeout = 0;
+	for (i = 0; i < 20; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+
+	/* out for a while, until all paths have timed out and moved */
+	p->net.cut = true;
+	for (i = 0; i < 20; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	pair_run(p, 100 * MS, NULL);
+	p->net.cut = false;
+	p->net.delay_ns = MS;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC, pair_all_done));
+
+	for (i = 0; i < 100; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	/* 600 packets: a dozen round trips of 2 ms, not hundreds */
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 60 * MS, pair_all_done));
+	pair_free(p);
+}
+
+/* The same without any event: the minimum is forgotten after a while. */
+static void test_route_grows(struct kunit *test)
+{
+	struct pair *p = connected(test, 10);
+	int i, k;
+
+	for (k = 0; k < 12; k++) {
+		for (i = 0; i < 5; i++)
+			pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+		pair_run(p, SEC, NULL);
+		p->net.delay_ns = MS;
+	}
+	for (i = 0; i < p->side[0].c.n_tx; i++)
+		KUNIT_EXPECT_GE(test, p->side[0].c.tx[i]->min_rtt_ns, 2 * MS - US);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -362,6 +407,8 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_pause_and_loss),
 	KUNIT_CASE(test_ack_while_placing),
 	KUNIT_CASE(test_refused_then_answered),
+	KUNIT_CASE(test_longer_route),
+	KUNIT_CASE(test_route_grows),
 	{}
 };
 
