@@ -115,6 +115,7 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	c->probe_out = false;
 	c->init_tries = 0;
 	c->init_at = MROCE_NEVER;
+	c->again_at = MROCE_NEVER;
 	c->nak_n = 0;
 	c->gc_at = c->n_streams ? MROCE_NEVER : now + MROCE_GC_NS;
 	conn_set_state(c, MROCE_CONN_INIT);
@@ -514,7 +515,7 @@ bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 u64 mroce_conn_deadline(const struct mroce_conn *c)
 {
-	u64 t = min(c->gc_at, c->stream_deadline);
+	u64 t = min3(c->gc_at, c->stream_deadline, c->again_at);
 	int i;
 
 	if (c->state == MROCE_CONN_DEAD)
@@ -547,6 +548,8 @@ void mroce_conn_timer(struct mroce_conn *c, u64 now)
 		c->init_at = MROCE_NEVER;
 		c->want_init = true;
 	}
+	if (now >= c->again_at)
+		c->again_at = MROCE_NEVER;	/* the owner sends now */
 	for (i = 0; i < c->n_tx; i++)
 		if (now >= c->tx[i]->deadline)
 			path_tx_timer(c, c->tx[i], now);

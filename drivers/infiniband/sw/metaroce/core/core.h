@@ -604,6 +604,7 @@ struct mroce_conn {
 	u8 n_init_ack;		/* in the second that began at */
 	u64 init_ack_ns;
 	u64 gc_at;		/* close without streams */
+	u64 again_at;		/* no memory for a path: try again */
 
 	struct mroce_nak nak[MROCE_NAK_RING];
 	u16 nak_head, nak_n;

@@ -49,6 +49,9 @@ static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 	if (best) {
 		c->cur_tx = best->id;
 		c->burst = 0;
+	} else if (!c->n_tx) {
+		/* No memory for the first: no acknowledgment will wake us. */
+		c->again_at = min(c->again_at, now + MROCE_NOMEM_NS);
 	}
 	return best;
 }

@@ -398,6 +398,65 @@ static void test_route_grows(struct kunit *test)
 	pair_free(p);
 }
 
+/* Acknowledgments of long ago do not pay for retransmissions of today. */
+static void test_budget(struct kunit *test)
+{
+	struct pair *p = connected(test, 11);
+	int i;
+
+	for (i = 0; i < 50; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	for (i = 0; i < p->side[0].c.n_tx; i++)
+		KUNIT_EXPECT_LE(test, p->side[0].c.tx[i]->rtx_budget, 64U);
+	pair_free(p);
+}
+
+#ifndef __KERNEL__
+/* No memory for the first path, and nobody who would ask again. */
+static void test_no_memory_for_path(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 12, 1500);
+
+	pair_up(p, 0);
+	pair_ts(p, 0, 0)->s.a.timeout = 0;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_both));
+	pair_run(p, 50 * MS, NULL);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	mroce_shim_fail_alloc(1, 0);
+	pair_pump(p, 0);
+	mroce_shim_fail_alloc(0, 0);
+	KUNIT_ASSERT_EQ(test, p->side[0].c.n_tx, 0);
+	KUNIT_EXPECT_LE(test, mroce_conn_deadline(&p->side[0].c),
+			p->now + 10 * MS);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	pair_free(p);
+}
+#endif
+
+/* Memory is short when a packet is built: later is not never. */
+static void test_no_memory_to_gather(struct kunit *test)
+{
+	struct pair *p = connected(test, 13);
+	struct tstream *a = pair_ts(p, 0, 0), *b = pair_ts(p, 1, 0);
+	int i;
+
+	a->s.a.timeout = 0;
+	p->net.loss = 10000;
+	for (i = 0; i < 20; i++) {
+		a->no_memory = 3;
+		b->no_memory = 3;
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 5000, 0, false);
+		pair_post(p, 0, 0, MROCE_OP_READ_REQ, 5000, 0, false);
+		KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC, pair_all_done));
+	}
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	p->net.loss = 0;
+	pair_run(p, SEC, NULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -409,6 +468,11 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_refused_then_answered),
 	KUNIT_CASE(test_longer_route),
 	KUNIT_CASE(test_route_grows),
+	KUNIT_CASE(test_budget),
+#ifndef __KERNEL__
+	KUNIT_CASE(test_no_memory_for_path),
+#endif
+	KUNIT_CASE(test_no_memory_to_gather),
 	{}
 };
 
