@@ -255,4 +255,8 @@ void stream_unbind(struct mroce_stream *s)
 	s->n_consuming = 0;
 	s->rnr_limit = 0;
 	s->rd_out = 0;
+	/* The peer's attempts start from zero again: to the records of higher
+	 * ones they would be stale, and be acknowledged as void.
+	 */
+	stream_rx_reset(s);
 }

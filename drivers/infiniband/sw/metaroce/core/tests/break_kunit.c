@@ -457,6 +457,36 @@ static void test_no_memory_to_gather(struct kunit *test)
 	pair_free(p);
 }
 
+/* Nothing of a stream was accepted when the connection died: it starts anew,
+ * and what its peer may have tried before is forgotten.
+ */
+static void test_unbound_starts_anew(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 14, 1500);
+	struct tstream *a, *b;
+	struct mroce_claim cl;
+	struct mroce_pkt pkt;
+
+	pair_up(p, 0);
+	a = pair_ts(p, 0, 0);
+	b = pair_ts(p, 1, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_both));
+	pkt = forge_write(p, 1, 0, b->s.msn_rcv, 0, 8);
+	pkt.data.attempt = 3;
+	KUNIT_ASSERT_EQ(test, forged_rx(p, 1, &pkt, &cl), MROCE_RX_CLAIM);
+	mroce_conn_finish(&p->side[1].c, &cl, false, p->now);
+	KUNIT_EXPECT_FALSE(test, b->s.bound);
+	conn_lost(&p->side[0].c, p->now);
+	conn_lost(&p->side[1].c, p->now);
+
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->msg[0].st, MROCE_ST_OK);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(b->mem, a->buf + a->msg[0].buf_off,
+					100));
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -473,6 +503,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_no_memory_for_path),
 #endif
 	KUNIT_CASE(test_no_memory_to_gather),
+	KUNIT_CASE(test_unbound_starts_anew),
 	{}
 };
 
