@@ -403,7 +403,7 @@ struct mroce_stream {
 	bool exec_stalled;		/* head of order waits for a slot */
 	struct mroce_rmsg **chunk;	/* MSN window, MROCE_RMSG_CHUNK each */
 	u16 n_rctx;
-	struct mroce_rctx *rctx;	/* 2 x max_dest_rd_atomic */
+	struct mroce_rctx *rctx;	/* 2 x max_dest_rd_atomic + 1 */
 	u16 resp_head, resp_n;		/* FIFO of rctx indices to send */
 	u8 *resp_fifo;
 };

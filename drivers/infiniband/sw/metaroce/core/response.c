@@ -6,15 +6,16 @@
  * cache: it is executed once, its result is sent until it is acknowledged. A
  * request's rd_atomic slot is in use until the *first transmission* of its
  * last answer, its context until the last answer is acknowledged (rule 22).
- * There are therefore twice as many contexts as slots.
+ * There are therefore twice as many contexts as slots, and one for an error.
  */
 #include "internal.h"
 
-static struct mroce_rctx *rctx_alloc(struct mroce_stream *s)
+/* The last context is kept for the one error that a stream may have. */
+static struct mroce_rctx *rctx_alloc(struct mroce_stream *s, bool error)
 {
 	int i;
 
-	for (i = 0; i < s->n_rctx; i++) {
+	for (i = 0; i < s->n_rctx - !error; i++) {
 		struct mroce_rctx *r = &s->rctx[i];
 
 		if (r->used)
@@ -48,7 +49,7 @@ bool resp_start(struct mroce_stream *s, struct mroce_rmsg *e, u32 msn)
 
 	if (s->rd_in >= s->a.max_dest_rd_atomic && s->rd_in)
 		return false;
-	r = rctx_alloc(s);
+	r = rctx_alloc(s, false);
 	if (!r)
 		return false;
 	r->opcode = e->opcode;
@@ -79,12 +80,9 @@ bool resp_start(struct mroce_stream *s, struct mroce_rmsg *e, u32 msn)
 /* A failure of something acknowledged that is no request. */
 void resp_error(struct mroce_stream *s, u32 msn, u32 cookie, u8 code)
 {
-	struct mroce_rctx *r = rctx_alloc(s);
+	struct mroce_rctx *r = rctx_alloc(s, true);
 
-	/* Contexts are short only if the peer does not read its answers;
-	 * then it will hear the code as NAK of the next message.
-	 */
-	if (!r)
+	if (WARN_ON_ONCE(!r))
 		return;
 	r->opcode = MROCE_OP_RESP_ERR;
 	r->err = code;

@@ -62,7 +62,7 @@ static u32 quarantine(const struct mroce_conn *c, u32 qpn)
 int mroce_stream_attach(struct mroce_stream *s, struct mroce_conn *c,
 			const struct mroce_stream_attr *a, u64 now)
 {
-	u16 n = max_t(u16, 2 * a->max_dest_rd_atomic, 2);
+	u16 n = max_t(u16, 2 * a->max_dest_rd_atomic, 1) + 1;
 
 	if (c->state == MROCE_CONN_DEAD)
 		return -EAGAIN;

@@ -487,6 +487,36 @@ static void test_unbound_starts_anew(struct kunit *test)
 	pair_free(p);
 }
 
+/* All answer contexts wait for acknowledgments: an error finds one all the same,
+ * it has no other way to the requester (rule 20).
+ */
+static void test_error_has_context(struct kunit *test)
+{
+	struct pair *p = connected(test, 15);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 msn = b->s.msn_rcv, i;
+	struct mroce_pkt pkt;
+	u64 v = 1;
+
+	p->net.cut = true;
+	for (i = 0; i < 8; i++) {
+		pkt = forge(p, 1, 0, MROCE_OP_READ_REQ, msn + i);
+		pkt.data.len = 8;
+		KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+		pair_pump(p, 1);
+	}
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, msn + 8);
+	KUNIT_EXPECT_EQ(test, b->s.resp_n, 0);
+	pkt = forge_write(p, 1, 0, msn + 9, 0, 8);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, &v));
+	b->dead_key = true;
+	pkt = forge_write(p, 1, 0, msn + 8, 0, 0);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_EQ(test, b->rx_code, MROCE_NAK_ACCESS);
+	KUNIT_EXPECT_EQ(test, b->s.resp_n, 1);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -504,6 +534,7 @@ static struct kunit_case break_cases[] = {
 #endif
 	KUNIT_CASE(test_no_memory_to_gather),
 	KUNIT_CASE(test_unbound_starts_anew),
+	KUNIT_CASE(test_error_has_context),
 	{}
 };
 
