@@ -477,6 +477,8 @@ void stream_nak(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 
 		if (r)
 			resp_discard(s, r);
+		if (s->exec_stalled)
+			stream_run_order(s, now);
 		return;
 	}
 	m = stream_msg(s, sl->msn);

@@ -517,6 +517,29 @@ static void test_error_has_context(struct kunit *test)
 	pair_free(p);
 }
 
+/* An answer that nobody wants gives its slot to the next request. */
+static void test_discard_frees_slot(struct kunit *test)
+{
+	struct pair *p = connected(test, 16);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 msn = b->s.msn_rcv, i;
+	struct mroce_pkt pkt;
+
+	p->net.cut = true;
+	for (i = 0; i < 5; i++) {
+		pkt = forge(p, 1, 0, MROCE_OP_READ_REQ, msn + i);
+		pkt.data.len = 60000;
+		KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	}
+	pair_pump(p, 1);
+	KUNIT_ASSERT_TRUE(test, b->s.exec_stalled);
+	pkt = forge_nak(p, 1, 0, MROCE_NAK_CLOSED);
+	mroce_conn_rx(&p->side[1].c, &pkt, NULL, NULL, p->now);
+	KUNIT_EXPECT_FALSE(test, b->s.exec_stalled);
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, msn + 5);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -535,6 +558,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_no_memory_to_gather),
 	KUNIT_CASE(test_unbound_starts_anew),
 	KUNIT_CASE(test_error_has_context),
+	KUNIT_CASE(test_discard_frees_slot),
 	{}
 };
 
