@@ -415,6 +415,7 @@ struct mroce_stream {
 #define MROCE_SLOT_RESENT	0x04
 #define MROCE_SLOT_RESP		0x08	/* msn names an rctx */
 #define MROCE_SLOT_PROBE	0x10	/* resent by tail probe or RTO */
+#define MROCE_SLOT_MOVED	0x20	/* has seen more than one route */
 
 /* One outstanding transmission. Points at a stream, never into a QP's ring. */
 struct mroce_slot {

@@ -392,8 +392,10 @@ void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	p->rehome_ns = now;
 	p->min_rtt_ns = 0;	/* of the old route */
 	cnt_inc(c, MROCE_CNT_REHOME);
-	for_each_out(p, psn)
+	for_each_out(p, psn) {
+		p->slot[psn_idx(psn)].flags |= MROCE_SLOT_MOVED;
 		path_tx_mark_lost(c, p, psn);
+	}
 	p->rtx_budget = p->n_lost;
 }
 

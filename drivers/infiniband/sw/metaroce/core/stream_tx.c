@@ -571,7 +571,7 @@ static bool stream_rehome_oldest(struct mroce_stream *s, u64 now)
 	struct mroce_path_tx *best = NULL;
 	struct mroce_conn *c = s->conn;
 	u32 psn, best_age = 0, age;
-	bool free_try;
+	bool free_try, moved = false;
 	int i;
 
 	for (i = 0; i < c->n_tx; i++) {
@@ -586,12 +586,14 @@ static bool stream_rehome_oldest(struct mroce_stream *s, u64 now)
 			if (!best || (s32)(age - best_age) > 0) {
 				best = p;
 				best_age = age;
+				moved = sl->flags & MROCE_SLOT_MOVED;
 			}
 		}
 	}
 	if (!best)
 		return false;
-	free_try = !best->rehomes && now - c->last_heard_ns < path_rto_ns(best);
+	/* Of that packet, not of the path: others may get through. */
+	free_try = !moved && now - c->last_heard_ns < path_rto_ns(best);
 	if (now - best->rehome_ns >= path_rto_ns(best))
 		mroce_conn_rehome(c, best, now);
 	return free_try;

@@ -540,6 +540,22 @@ static void test_discard_frees_slot(struct kunit *test)
 	pair_free(p);
 }
 
+/* The peer is heard, but this packet never gets through: one retry is free, not
+ * all of them (rule 37).
+ */
+static void test_heard_but_never_placed(struct kunit *test)
+{
+	struct pair *p = connected(test, 17);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	pair_ts(p, 1, 0)->fail_place = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	pair_run(p, 2 * SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->n_done, 2U);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_RETRY_EXC);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -559,6 +575,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_unbound_starts_anew),
 	KUNIT_CASE(test_error_has_context),
 	KUNIT_CASE(test_discard_frees_slot),
+	KUNIT_CASE(test_heard_but_never_placed),
 	{}
 };
 
