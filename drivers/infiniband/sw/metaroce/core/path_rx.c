@@ -97,7 +97,8 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	if (!r)
 		return MROCE_RX_DROP;
 
-	if (r->has_newest && now - r->newest_ns > 60 * SEC)
+	/* Signed: whoever holds the lock may have read the clock earlier. */
+	if (r->has_newest && (s64)(now - r->newest_ns) > (s64)(60 * SEC))
 		r->has_newest = false;
 	if (r->has_newest &&
 	    mroce_seq_diff(r->newest_ts, pkt->ts) > (s32)MROCE_TS_OLD) {
@@ -106,7 +107,10 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	}
 	d = mroce_seq_diff(pkt->psn, r->cum);
 	dup = path_rx_placed(r, pkt->psn);
-	if (!dup && d > MROCE_PATH_WINDOW) {
+	/* Too far back to be outstanding at its sender: no more of a duplicate
+	 * than what lies beyond the window. It shall not say where the path is.
+	 */
+	if (d <= -MROCE_PATH_WINDOW || d > MROCE_PATH_WINDOW) {
 		cnt_inc(c, MROCE_CNT_RX_WINDOW);
 		return MROCE_RX_DROP;
 	}
@@ -292,7 +296,8 @@ static void tx_nak(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 static void tx_ack(struct mroce_conn *c, struct mroce_path_rx *r,
 		   struct mroce_txd *txd, u64 now)
 {
-	u64 hold = (now - r->newest_ns) >> MROCE_TS_SHIFT;
+	u64 hold = now > r->newest_ns ?
+		   (now - r->newest_ns) >> MROCE_TS_SHIFT : 0;
 	struct mroce_pkt pkt = {
 		.type = MROCE_T_ACK,
 		.opcode = MROCE_ACK_SHORT,

@@ -556,6 +556,54 @@ static void test_heard_but_never_placed(struct kunit *test)
 	pair_free(p);
 }
 
+/* A PSN that cannot be outstanding does not say where the path is: for that one
+ * would have to know 24 bits more (rules 7, 32).
+ */
+static void test_ancient_psn(struct kunit *test)
+{
+	struct pair *p = connected(test, 18);
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_path_rx *r = c->rx[0];
+	struct mroce_pkt pkt = forge_write(p, 1, 0, 0, 0, 8);
+	u32 n_recv = r->n_recv;
+
+	pkt.path = 0;
+	pkt.psn = r->cum - MROCE_PATH_WINDOW;
+	pkt.ts = r->newest_ts + 1000;
+	KUNIT_EXPECT_EQ(test, forged_rx(p, 1, &pkt, NULL), MROCE_RX_DROP);
+	KUNIT_EXPECT_NE(test, r->sport, 60000);
+	KUNIT_EXPECT_EQ(test, r->n_recv, n_recv);
+	pkt.psn++;
+	KUNIT_EXPECT_EQ(test, forged_rx(p, 1, &pkt, NULL), MROCE_RX_DONE);
+	KUNIT_EXPECT_EQ(test, r->sport, 60000);
+	pair_free(p);
+}
+
+/* Two CPUs read the clock before they wait for the lock. */
+static void test_time_goes_back(struct kunit *test)
+{
+	struct pair *p = connected(test, 19);
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_pkt pkt, ack;
+	u32 ts;
+
+	pair_run(p, SEC, NULL);
+	pkt = forge_write(p, 1, 0, pair_ts(p, 1, 0)->s.msn_rcv, 0, 0);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	ts = c->rx[FORGED_PATH]->newest_ts;
+	p->now--;
+	pkt = forge_write(p, 1, 0, pair_ts(p, 1, 0)->s.msn_rcv, 0, 0);
+	pkt.ts = ts - 1;
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_EQ(test, c->rx[FORGED_PATH]->newest_ts, ts);
+	KUNIT_ASSERT_TRUE(test, mroce_conn_tx(c, &p->txd, p->now));
+	KUNIT_ASSERT_EQ(test, MROCE_WIRE_OK,
+			mroce_wire_parse(p->txd.lin, p->txd.lin_len,
+					 p->txd.lin_len, &ack));
+	KUNIT_EXPECT_EQ(test, ack.ack.hold, 0U);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -576,6 +624,8 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_has_context),
 	KUNIT_CASE(test_discard_frees_slot),
 	KUNIT_CASE(test_heard_but_never_placed),
+	KUNIT_CASE(test_ancient_psn),
+	KUNIT_CASE(test_time_goes_back),
 	{}
 };
 
