@@ -137,6 +137,8 @@ int mroce_conn_init(struct mroce_conn *c, const struct mroce_conn_ops *ops,
 	c->ops = ops;
 	c->cc = &mroce_cc_aimd;
 	c->cfg = *cfg;
+	/* Below that IP fragments (rule 35). */
+	c->cfg.link_mtu = max_t(u16, cfg->link_mtu, MROCE_MTU_MIN);
 	c->state = MROCE_CONN_INIT;
 	c->stream_deadline = MROCE_NEVER;
 	INIT_LIST_HEAD(&c->streams);

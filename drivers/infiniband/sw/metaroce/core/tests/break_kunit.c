@@ -604,6 +604,18 @@ static void test_time_goes_back(struct kunit *test)
 	pair_free(p);
 }
 
+/* A link below the smallest MTU of the format: IP cuts, we do not. */
+static void test_tiny_mtu(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 20, 100);
+
+	p->no_verify = true;
+	pair_up(p, 0);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 5000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -626,6 +638,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_heard_but_never_placed),
 	KUNIT_CASE(test_ancient_psn),
 	KUNIT_CASE(test_time_goes_back),
+	KUNIT_CASE(test_tiny_mtu),
 	{}
 };
 
