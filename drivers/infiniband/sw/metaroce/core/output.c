@@ -486,6 +486,8 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 {
+	if (c->state == MROCE_CONN_DEAD)
+		return false;
 	if (conn_tx_ctrl(c, txd, now))
 		return true;
 	if (c->state != MROCE_CONN_OPEN)
@@ -501,6 +503,8 @@ bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 bool mroce_conn_tx_pending(const struct mroce_conn *c, u64 now)
 {
+	if (c->state == MROCE_CONN_DEAD)
+		return false;
 	if (c->want_init || c->want_init_ack || c->want_probe ||
 	    c->want_probe_ack || c->want_close)
 		return true;

@@ -616,6 +616,29 @@ static void test_tiny_mtu(struct kunit *test)
 	pair_free(p);
 }
 
+/* The dead do not answer: their id leads nowhere. */
+static void test_dead_is_silent(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 21, 1500);
+	struct mroce_pkt pkt = {
+		.type = MROCE_T_CONTROL,
+		.opcode = MROCE_CTRL_INIT,
+		.init = { .nonce = 1, .conn_id = 1, .mtu = 1500 },
+	};
+	struct mroce_conn *c = &p->side[0].c;
+
+	pair_attach(p, 0, 0);
+	pair_pump(p, 0);
+	mroce_conn_rx(c, &pkt, NULL, NULL, p->now);
+	mroce_stream_detach(&pair_ts(p, 0, 0)->s, p->now);
+	p->now += 61 * SEC;
+	mroce_conn_timer(c, p->now);
+	KUNIT_ASSERT_EQ(test, c->state, MROCE_CONN_DEAD);
+	KUNIT_EXPECT_FALSE(test, mroce_conn_tx_pending(c, p->now));
+	KUNIT_EXPECT_FALSE(test, mroce_conn_tx(c, &p->txd, p->now));
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -639,6 +662,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_ancient_psn),
 	KUNIT_CASE(test_time_goes_back),
 	KUNIT_CASE(test_tiny_mtu),
+	KUNIT_CASE(test_dead_is_silent),
 	{}
 };
 
