@@ -70,43 +70,46 @@ main_archive() {
 	done
 }
 
+# apt_fresh stock|next: are its lists recent enough? The newer suites' are only
+# read when a flavour comes from there
 apt_fresh() {
-	[ -n "$(find "$APT/stamp" -mtime "-$TTL_DAYS" 2>/dev/null)" ]
+	[ -n "$(find "$APT/$1/stamp" -mtime "-$TTL_DAYS" 2>/dev/null)" ]
 }
 
 apt_refresh() {
-	mkdir -p "$APT/stock/lists/partial" "$APT/next/lists/partial" \
-		"$APT/stock/cache" "$APT/next/cache"
-	apt_stock apt-get -qq update >&2 || return 1
-	archive=$(main_archive)
-	[ -n "$archive" ] || die "no Debian main archive among apt's sources"
-	for suite in trixie-backports forky sid; do
-		echo "deb $archive $suite main"
-	done >"$APT/next/sources.list"
-	apt_next apt-get -qq update >&2 || return 1
-	touch "$APT/stamp"
+	mkdir -p "$APT/$1/lists/partial" "$APT/$1/cache"
+	if [ "$1" = next ]; then
+		apt_ready stock
+		archive=$(main_archive)
+		[ -n "$archive" ] || die "no Debian main archive among apt's sources"
+		for suite in trixie-backports forky sid; do
+			echo "deb $archive $suite main"
+		done >"$APT/next/sources.list"
+	fi
+	"apt_$1" apt-get -qq update >&2 || return 1
+	touch "$APT/$1/stamp"
 }
 
 apt_ready() {
-	apt_fresh || locked apt apt_ready_locked
+	apt_fresh "$1" || locked "apt-$1" apt_ready_locked "$1"
 }
 apt_ready_locked() {
-	apt_fresh && return
-	say "reading the package lists"
-	apt_refresh && return
-	[ -e "$APT/stamp" ] || die "cannot read the package lists"
+	! apt_fresh "$1" || return 0
+	say "reading the package lists ($1)"
+	! apt_refresh "$1" || return 0
+	[ -e "$APT/$1/stamp" ] || die "cannot read the package lists"
 	say "cannot read the package lists: using the old ones"
 }
 
 # fetch stock|next DIR PKG[=VERSION]...: unpack packages into DIR
 fetch() {
-	_apt=apt_$1; _dir=$2; shift 2
+	_suite=$1; _apt=apt_$1; _dir=$2; shift 2
 	mkdir -p "$_dir" "$tmpdir/debs"
 	(
 		cd "$tmpdir/debs" && rm -f ./*.deb
 		if ! $_apt apt-get -qq download "$@" >&2; then
 			# The mirror moved on since the lists were read
-			apt_refresh && $_apt apt-get -qq download "$@" >&2
+			apt_refresh "$_suite" && $_apt apt-get -qq download "$@" >&2
 		fi
 		for d in ./*.deb; do
 			dpkg -x "$d" "$_dir"
@@ -154,7 +157,7 @@ uml_version() {
 # ---- source and UML --------------------------------------------------------
 
 get_src() {
-	apt_ready
+	apt_ready next
 	"$TOP/tools/ci/deps.sh" build
 	ver=$(uml_version)
 	dir=$CACHE/src/linux-$ver
@@ -327,7 +330,7 @@ foreign_tools() {
 }
 
 get_stock() {
-	apt_ready
+	apt_ready stock
 	case $1 in
 	stock-6.1) meta=linux-headers-amd64 ;;
 	*) meta=linux-headers-${1#stock-}-amd64 ;;
@@ -376,7 +379,7 @@ make_stock() {
 }
 
 get_newest() {
-	apt_ready
+	apt_ready next
 	case $1 in
 	newest)
 		ver=$(newest_of linux-headers-amd64 "$LAST_TESTED" "$after_tested")
@@ -410,9 +413,10 @@ make_newest() {
 # What a flavour resolved to, until the lists are read again: "get" must be quick
 get() {
 	case $1 in uml*) cfg=$(uml_hash "$1") ;; *) cfg= ;; esac
+	case $1 in stock-*) suite=stock ;; *) suite=next ;; esac
 	res=$APT/resolved/$1${cfg:+-$cfg}
-	if apt_fresh && [ -n "$(find "$res" -newer "$APT/stamp" 2>/dev/null)" ]
-	then
+	if apt_fresh "$suite" &&
+	   [ -n "$(find "$res" -newer "$APT/$suite/stamp" 2>/dev/null)" ]; then
 		dir=$(cat "$res")
 		[ ! -d "$dir" ] || { echo "$dir"; return; }
 	fi
@@ -445,6 +449,6 @@ case ${1:-} in
 get) get "${2:?flavour}" ;;
 list) ls "$CACHE/kernels" ;;
 gc) gc ;;
-refresh) rm -f "$APT/stamp" ;;
+refresh) rm -f "$APT"/*/stamp ;;
 *) sed -n '3,23s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
