@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scenarios. Each prints a line and appends a record to a JSON file:
+ * {scenario, transport, metric, value, goal, met}.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+static FILE *json;
+static u32 n_records, n_met, n_short;
+static u64 seed = 1;
+
+static void record(const char *scenario, const char *metric, double value,
+		   double goal, bool at_most)
+{
+	bool met = at_most ? value <= goal : value >= goal;
+
+	printf("%-28s %-24s %10.4f  goal %s %.4f  %s\n", scenario, metric,
+	       value, at_most ? "<=" : ">=", goal, met ? "met" : "short");
+	fflush(stdout);
+	if (met)
+		n_met++;
+	else
+		n_short++;
+	if (json)
+		fprintf(json, "%s{\"scenario\": \"%s\", \"transport\": \"metaroce\", \"metric\": \"%s\", \"value\": %.6g, \"goal\": %.6g, \"met\": %s}",
+			n_records++ ? ",\n" : "", scenario, metric, value, goal,
+			met ? "true" : "false");
+}
+
+static void note(const char *scenario, const char *metric, double value)
+{
+	printf("%-28s %-24s %10.4f\n", scenario, metric, value);
+	if (json)
+		fprintf(json, "%s{\"scenario\": \"%s\", \"transport\": \"metaroce\", \"metric\": \"%s\", \"value\": %.6g, \"goal\": null, \"met\": null}",
+			n_records++ ? ",\n" : "", scenario, metric, value);
+}
+
+static u32 prob(double p)
+{
+	return (u32)(p * 4294967295.0);
+}
+
+/* Payload rate of one long flow, in Gb/s, after a warm-up. */
+static double pair_goodput(double gbps, u64 rtt_ns, double loss, u16 mtu,
+			   u8 paths, u64 *retx)
+{
+	struct sim *sm = sim_new(seed, 2, mtu, paths);
+	u64 warm = 5 * SIM_MS, run = 20 * SIM_MS, base;
+	struct flow *f;
+	double rate;
+
+	topo_pair(sm, gbps, rtt_ns / 2);
+	topo_queues(sm, 0, 0, prob(loss));
+	f = flow_new(sm, 0, 1, 1 << 20, 16, U64_MAX, MROCE_OP_WRITE);
+	flow_start(f);
+	sim_run(sm, warm);
+	base = sim_cnt(sm, MROCE_CNT_RX_BYTES);
+	sim_run(sm, warm + run);
+	rate = (double)(sim_cnt(sm, MROCE_CNT_RX_BYTES) - base) * 8 / run;
+	if (retx)
+		*retx = sim_cnt(sm, MROCE_CNT_TX_RETX);
+	if (getenv("SIM_VERBOSE")) {
+		struct mroce_conn *c = &f->e->c;
+		int i;
+
+		for (i = 0; i < c->n_tx; i++)
+			printf("  path %d cwnd %u inflight %u srtt %llu min %llu alpha %u guard %u\n",
+			       i, c->tx[i]->cc.cwnd_x256 >> 8,
+			       c->tx[i]->inflight,
+			       (unsigned long long)c->tx[i]->srtt_ns,
+			       (unsigned long long)c->tx[i]->min_rtt_ns,
+			       c->tx[i]->cc.alpha_x1024, c->tx[i]->guard_ts);
+		for (i = 0; i < MROCE_N_COUNTERS; i++)
+			if (sim_cnt(sm, i))
+				printf("  %s %llu\n", mroce_counter_names[i],
+				       (unsigned long long)sim_cnt(sm, i));
+	}
+	sim_free(sm);
+	return rate;
+}
+
+/* Random loss: goodput relative to the same run without loss. */
+static void sc_loss(void)
+{
+	static const struct {
+		double p, goal;
+	} row[] = { { .001, .99 }, { .01, .97 }, { .02, .96 }, { .05, .91 },
+		    { .10, .85 } };
+	double base = pair_goodput(100, 10 * SIM_US, 0, 9000, 4, NULL);
+	char name[64];
+	u32 i;
+
+	note("loss", "lossless Gb/s", base);
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		snprintf(name, sizeof(name), "relative at %g %%",
+			 100 * row[i].p);
+		record("loss", name,
+		       pair_goodput(100, 10 * SIM_US, row[i].p, 9000, 4,
+				    NULL) / base, row[i].goal, false);
+	}
+}
+
+/* N senders to one receiver: fairness and completion. */
+static void sc_incast(void)
+{
+	static const u32 ns[] = { 16, 64 };
+	u32 i, k;
+
+	for (k = 0; k < ARRAY_SIZE(ns); k++) {
+		u32 n = ns[k], pkts = 100;
+		struct sim *sm = sim_new(seed, n + 1, 9000, 4);
+		struct flow **f = calloc(n, sizeof(*f));
+		double *x = calloc(n, sizeof(*x));
+		u64 bytes = (u64)pkts * 8900, last = 0;
+		double ideal;
+		char name[64];
+
+		topo_star(sm, 100, SIM_US);
+		topo_queues(sm, 4 << 20, 150 * 1000, 0);
+		for (i = 0; i < n; i++) {
+			f[i] = flow_new(sm, i + 1, 0, bytes, 1, bytes,
+					MROCE_OP_WRITE);
+			flow_start(f[i]);
+		}
+		sim_run(sm, SIM_S);
+		for (i = 0; i < n; i++) {
+			x[i] = (double)f[i]->done_bytes /
+			       (f[i]->end_ns - f[i]->start_ns);
+			last = max(last, f[i]->end_ns);
+		}
+		ideal = (double)n * bytes * 8 / 100;
+		snprintf(name, sizeof(name), "incast %u:1", n);
+		record(name, "jain", jain(x, n), .99, false);
+		record(name, "last / ideal", last / ideal, 1.1, true);
+		note(name, "retransmitted",
+		     sim_cnt(sm, MROCE_CNT_TX_RETX));
+		free(f);
+		free(x);
+		sim_free(sm);
+	}
+}
+
+/* Everybody sends to one other across a fat tree. */
+static double permutation(u32 k, u8 paths)
+{
+	u32 n = k * k * k / 4, i;
+	struct sim *sm = sim_new(seed, n, 9000, paths);
+	u64 warm = 2 * SIM_MS, run = 4 * SIM_MS, base;
+	double rate;
+
+	topo_fat_tree(sm, k, 100, SIM_US / 2);
+	topo_queues(sm, 2 << 20, 150 * 1000, 0);
+	for (i = 0; i < n; i++)
+		flow_start(flow_new(sm, i, (i + n / 2) % n, 1 << 20, 8, U64_MAX,
+				    MROCE_OP_WRITE));
+	sim_run(sm, warm);
+	base = sim_cnt(sm, MROCE_CNT_RX_BYTES);
+	sim_run(sm, warm + run);
+	rate = (double)(sim_cnt(sm, MROCE_CNT_RX_BYTES) - base) * 8 / run / n;
+	sim_free(sm);
+	return rate;
+}
+
+static void sc_permutation(void)
+{
+	double one = permutation(4, 1), many = permutation(4, 16);
+
+	note("permutation", "1 path, Gb/s per host", one);
+	record("permutation", "16 paths / bisection", many / 100, .95, false);
+	record("permutation", "16 paths / 1 path", many / one, 2, false);
+}
+
+/* One of the paths' routes dies for good: nothing fails. */
+static void kill_link(struct sim *sm, void *arg)
+{
+	(void)sm;
+	((struct link *)arg)->down = true;
+}
+
+static void sc_dead_link(void)
+{
+	struct sim *sm = sim_new(seed, 16, 9000, 16);
+	u64 base, before, after;
+	struct flow *f;
+
+	topo_fat_tree(sm, 4, 100, SIM_US / 2);
+	topo_queues(sm, 2 << 20, 150 * 1000, 0);
+	f = flow_new(sm, 0, 15, 1 << 20, 8, U64_MAX, MROCE_OP_WRITE);
+	flow_start(f);
+	sim_run(sm, 5 * SIM_MS);
+	base = sim_cnt(sm, MROCE_CNT_RX_BYTES);
+	sim_run(sm, 10 * SIM_MS);
+	before = sim_cnt(sm, MROCE_CNT_RX_BYTES) - base;
+	sim_call(sm, sm->now, kill_link, sm->switches[0].up[0]);
+	sim_run(sm, 25 * SIM_MS);
+	base = sim_cnt(sm, MROCE_CNT_RX_BYTES);
+	sim_run(sm, 30 * SIM_MS);
+	after = sim_cnt(sm, MROCE_CNT_RX_BYTES) - base;
+	record("dead link", "after / before", (double)after / before, .9,
+	       false);
+	record("dead link", "errors", f->errors, 0, true);
+	note("dead link", "re-homed", sim_cnt(sm, MROCE_CNT_REHOME));
+	sim_free(sm);
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(void);
+} scenarios[] = {
+	{ "loss", sc_loss },
+	{ "incast", sc_incast },
+	{ "permutation", sc_permutation },
+	{ "dead-link", sc_dead_link },
+};
+
+int main(int argc, char **argv)
+{
+	const char *out = NULL;
+	u32 i;
+	int a;
+
+	for (a = 1; a < argc; a++) {
+		if (!strcmp(argv[a], "-s") && a + 1 < argc)
+			seed = strtoull(argv[++a], NULL, 0);
+		else if (!strcmp(argv[a], "-o") && a + 1 < argc)
+			out = argv[++a];
+		else
+			break;
+	}
+	if (out) {
+		json = fopen(out, "w");
+		if (!json) {
+			perror(out);
+			return 2;
+		}
+		fputs("[\n", json);
+	}
+	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		int k = a;
+
+		while (k < argc && strcmp(argv[k], scenarios[i].name))
+			k++;
+		if (a == argc || k < argc)
+			scenarios[i].fn();
+	}
+	if (json) {
+		fputs("\n]\n", json);
+		fclose(json);
+	}
+	printf("goals: %u met, %u short\n", n_met, n_short);
+	return 0;
+}
