@@ -36,6 +36,7 @@ help:
 	@echo  '  unit            - the unit tests in userspace, with ASan and UBSan'
 	@echo  '  selftests       - the kselftests, in UML;  TESTS="a b" for some of them'
 	@echo  'Measure:'
+	@echo  '  sim             - the transport in a simulator: goals met and short'
 	@echo  '  bench           - throughput, latency, recovery; next to rdma_rxe and TCP'
 	@echo  'Other:'
 	@echo  '  kernels         - fetch and build all guest kernels now'
@@ -77,6 +78,10 @@ unit:
 	$(CI)/deps.sh unit
 	$(MAKE) -C tools/unit check
 
+sim:
+	$(CI)/deps.sh unit
+	$(MAKE) -C tools/sim run $(if $(SEED),SEED=$(SEED)) $(if $(SCENARIOS),SCENARIOS="$(SCENARIOS)")
+
 demo:
 	$(VM)/demo.sh $(GUEST)
 
@@ -113,6 +118,6 @@ clean:
 distclean: clean
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/metaroce"
 
-.PHONY: all help modules modules_install dkms intree kernels unit demo check \
+.PHONY: all sim help modules modules_install dkms intree kernels unit demo check \
 	check-quick check-debug check-static check-rdma-core check-kunit \
 	selftests bench shell clean distclean

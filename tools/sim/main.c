@@ -9,6 +9,9 @@
 
 #include "sim.h"
 
+#define REC	"%s{\"scenario\": \"%s\", \"transport\": \"metaroce\", " \
+		"\"metric\": \"%s\", \"value\": %.6g, \"goal\": "
+
 static FILE *json;
 static u32 n_records, n_met, n_short;
 static u64 seed = 1;
@@ -26,7 +29,7 @@ static void record(const char *scenario, const char *metric, double value,
 	else
 		n_short++;
 	if (json)
-		fprintf(json, "%s{\"scenario\": \"%s\", \"transport\": \"metaroce\", \"metric\": \"%s\", \"value\": %.6g, \"goal\": %.6g, \"met\": %s}",
+		fprintf(json, REC "%.6g, \"met\": %s}",
 			n_records++ ? ",\n" : "", scenario, metric, value, goal,
 			met ? "true" : "false");
 }
@@ -35,7 +38,7 @@ static void note(const char *scenario, const char *metric, double value)
 {
 	printf("%-28s %-24s %10.4f\n", scenario, metric, value);
 	if (json)
-		fprintf(json, "%s{\"scenario\": \"%s\", \"transport\": \"metaroce\", \"metric\": \"%s\", \"value\": %.6g, \"goal\": null, \"met\": null}",
+		fprintf(json, REC "null, \"met\": null}",
 			n_records++ ? ",\n" : "", scenario, metric, value);
 }
 

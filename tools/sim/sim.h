@@ -92,7 +92,6 @@ struct end {
 
 struct flow;
 
-
 /* A message source over one stream. */
 struct fmsg {
 	struct mroce_msg m;
