@@ -62,12 +62,14 @@ static u32 quarantine(const struct mroce_conn *c, u32 qpn)
 int mroce_stream_attach(struct mroce_stream *s, struct mroce_conn *c,
 			const struct mroce_stream_attr *a, u64 now)
 {
-	u16 n = max_t(u16, 2 * a->max_dest_rd_atomic, 1) + 1;
+	u16 n = max_t(u16, 2 * a->max_dest_rd_atomic, 1);
 
 	if (c->state == MROCE_CONN_DEAD)
 		return -EAGAIN;
+	/* A slot names a context by eight bits; 128 is what verbs promises. */
 	if (n > U8_MAX + 1)
 		return -EINVAL;
+	n = min_t(u16, n + 1, U8_MAX + 1);
 	if (s->n_rctx < n) {
 		struct mroce_rctx *rctx = mroce_zalloc(n * sizeof(*rctx));
 		u8 *fifo = mroce_zalloc(n);
