@@ -483,19 +483,13 @@ int mroce_req_check_resp(struct mroce_stream *s, struct mroce_msg *m,
 	return 0;
 }
 
-static int copy_buf(void *src, u32 off, void *dst, u32 len)
-{
-	memcpy(dst, src + off, len);
-	return 0;
-}
-
 int mroce_req_atomic_done(struct mroce_stream *s, struct mroce_msg *m, u64 orig)
 {
 	struct mroce_qp *qp = mroce_stream_qp(s);
 	struct mroce_swqe *w = msg_swqe(m);
 
 	return mroce_sgl_scatter(qp, w->sge, w->num_sge, 0, sizeof(orig),
-				 copy_buf, &orig, 0);
+				 mroce_copy_buf, &orig, 0);
 }
 
 static enum ib_wc_status wc_status(enum mroce_status st)

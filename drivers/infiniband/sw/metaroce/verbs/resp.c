@@ -305,7 +305,7 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 	mr = remote_open(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
 		return MROCE_NAK_ACCESS;
-	err = mroce_mr_from_buf(mr, va, data, len);
+	err = mroce_mr_scatter(mr, va, len, mroce_copy_buf, (void *)data, 0);
 	mroce_mr_close(mr);
 	return err ? MROCE_NAK_OP_ERR : 0;
 }

@@ -138,7 +138,8 @@ static u8 ud_send(struct mroce_qp *qp, struct mroce_swqe *w)
 		d.pkt.dgram.imm = w->ud.imm;
 	}
 	/* no route, no memory: a datagram may be lost anywhere */
-	mroce_net_ops.dgram_send(qp->dev, w->ud.net, &d);
+	if (!mroce_net_ops.dgram_send(qp->dev, w->ud.net, &d))
+		mroce_dev_count(qp->dev, MROCE_DCNT_UD_SENT);
 	return f.err ? IB_WC_LOC_PROT_ERR : IB_WC_SUCCESS;
 }
 
@@ -201,12 +202,6 @@ void mroce_ud_kick(struct mroce_qp *qp)
 
 /* ---- receiving ---------------------------------------------------------- */
 
-static int copy_grh(void *src, u32 off, void *dst, u32 len)
-{
-	memcpy(dst, src + off, len);
-	return 0;
-}
-
 static bool ud_allowed(struct mroce_qp *qp, const struct mroce_pkt *pkt)
 {
 	u32 qkey = qp->type == IB_QPT_GSI ? IB_QP1_QKEY : qp->attr.qkey;
@@ -233,8 +228,8 @@ static enum ib_wc_status ud_place(struct mroce_qp *qp,
 		mroce_dev_count(qp->dev, MROCE_DCNT_UD_LENGTH);
 		return IB_WC_LOC_LEN_ERR;
 	}
-	if (mroce_sgl_scatter(qp, w->sge, w->num_sge, 0, GRH_BYTES, copy_grh,
-			      (void *)d->grh, 0))
+	if (mroce_sgl_scatter(qp, w->sge, w->num_sge, 0, GRH_BYTES,
+			      mroce_copy_buf, (void *)d->grh, 0))
 		return IB_WC_LOC_PROT_ERR;
 	if (mroce_sgl_scatter(qp, w->sge, w->num_sge, GRH_BYTES, d->len,
 			      d->copy, d->src, 0))

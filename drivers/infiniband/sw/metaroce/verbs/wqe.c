@@ -13,6 +13,12 @@ static u8 wire_op(u8 wr_opcode)
 	switch (wr_opcode) {
 	case IB_WR_RDMA_WRITE:
 		return MROCE_OP_WRITE;
+	case MROCE_WR_ATOMIC_WRITE:
+		/*
+		 * Small Writes are ordered, and 8 aligned bytes are stored at
+		 * once: all that an atomic Write is.
+		 */
+		return MROCE_OP_WRITE;
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return MROCE_OP_WRITE_IMM;
 	case IB_WR_SEND:
@@ -48,6 +54,8 @@ enum ib_wc_opcode mroce_wc_opcode(u8 wr_opcode)
 		return IB_WC_LOCAL_INV;
 	case IB_WR_REG_MR:
 		return IB_WC_REG_MR;
+	case MROCE_WR_ATOMIC_WRITE:
+		return MROCE_WC_ATOMIC_WRITE;
 	default:
 		return IB_WC_SEND;
 	}
@@ -62,6 +70,7 @@ static bool may_inline(u8 wr_opcode)
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
 	case IB_WR_SEND_WITH_INV:
+	case MROCE_WR_ATOMIC_WRITE:
 		return true;
 	default:
 		return false;
@@ -162,6 +171,12 @@ static u8 check_swqe(struct mroce_qp *qp, struct mroce_swqe *w, u64 length)
 		return IB_WC_LOC_LEN_ERR;
 
 	switch (w->opcode) {
+	case MROCE_WR_ATOMIC_WRITE:
+		if (length != 8)
+			return IB_WC_LOC_LEN_ERR;
+		if (w->msg.va & 7)
+			return IB_WC_LOC_QP_OP_ERR;
+		break;
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		if (length != 8)
@@ -211,6 +226,7 @@ static void fetch_rc(struct mroce_swqe *w, const struct rxe_send_wr *wr)
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
+	case MROCE_WR_ATOMIC_WRITE:
 		w->msg.va = wr->wr.rdma.remote_addr;
 		w->msg.rkey = wr->wr.rdma.rkey;
 		break;
@@ -282,7 +298,7 @@ void mroce_swqe_fetch(struct mroce_qp *qp, u32 i, struct mroce_swqe *w)
 	w->wr_id = wr.wr_id;
 	set_flags(qp, w, wr.send_flags);
 	/* REG_MR names a kernel pointer: never from here */
-	if (wr.opcode > IB_WR_SEND_WITH_INV) {
+	if (wr.opcode > MROCE_WR_ATOMIC_WRITE) {
 		w->opcode = IB_WR_SEND;
 		w->status = IB_WC_LOC_QP_OP_ERR;
 		return;
@@ -305,10 +321,11 @@ void mroce_swqe_fetch(struct mroce_qp *qp, u32 i, struct mroce_swqe *w)
 
 static int from_rc(struct mroce_swqe *w, const struct ib_send_wr *wr)
 {
-	switch (wr->opcode) {
+	switch ((int)wr->opcode) {
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
+	case MROCE_WR_ATOMIC_WRITE:
 		w->msg.va = rdma_wr(wr)->remote_addr;
 		w->msg.rkey = rdma_wr(wr)->rkey;
 		break;
@@ -527,19 +544,31 @@ int mroce_sgl_to_buf(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 	return it.left ? -EACCES : 0;
 }
 
+int mroce_copy_buf(void *src, u32 off, void *dst, u32 len)
+{
+	memcpy(dst, src + off, len);
+	return 0;
+}
+
 int mroce_mr_scatter(struct mroce_mr *mr, u64 addr, u32 len,
 		     mroce_copy_fn copy, void *src, u32 soff)
 {
-	struct page *page;
 	void *dst;
+	u64 word;
 	u32 part;
 	int err;
 
 	while (len) {
-		dst = mroce_mr_piece(mr, addr, len, &part, &page);
+		dst = mroce_mr_piece(mr, addr, len, &part, NULL);
 		if (!dst || !part)
 			return -EFAULT;
-		err = copy(src, soff, dst, part);
+		if (part == sizeof(word) && IS_ALIGNED((uintptr_t)dst, part)) {
+			err = copy(src, soff, &word, part);
+			if (!err)
+				WRITE_ONCE(*(u64 *)dst, word);
+		} else {
+			err = copy(src, soff, dst, part);
+		}
 		if (err)
 			return err;
 		addr += part;

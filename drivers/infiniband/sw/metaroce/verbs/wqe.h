@@ -15,6 +15,10 @@
 
 struct mroce_qp;
 
+/* Of the uverbs ABI; kernel headers have the names from 6.3 on. */
+#define MROCE_WR_ATOMIC_WRITE	15
+#define MROCE_WC_ATOMIC_WRITE	9
+
 #define MROCE_W_SIGNALED	0x01	/* success is reported, too */
 #define MROCE_W_INLINE		0x02	/* the data is in the copy */
 #define MROCE_W_LOCAL		0x04	/* no message: LOCAL_INV, REG_MR */
@@ -160,6 +164,8 @@ bool mroce_sgl_next(struct mroce_sgl_iter *it, u64 *addr, u32 *len, u32 *lkey);
  */
 int mroce_sgl_check(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 		    u32 off, u32 len, int access, struct mroce_mr **first);
+/* mroce_copy_fn out of a buffer. */
+int mroce_copy_buf(void *src, u32 off, void *dst, u32 len);
 /* Gather the range into @dst. */
 int mroce_sgl_to_buf(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 		     u32 off, u32 len, void *dst);
@@ -171,7 +177,7 @@ int mroce_sgl_scatter(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 struct mroce_mr *mroce_mr_open(struct mroce_qp *qp, u32 lkey, u64 addr, u32 len,
 			       int access);
 void mroce_mr_close(struct mroce_mr *mr);
-/* A piece of one MR, begun, out of a packet. */
+/* A piece of one MR, begun, out of a packet; 8 aligned bytes at once. */
 int mroce_mr_scatter(struct mroce_mr *mr, u64 addr, u32 len,
 		     mroce_copy_fn copy, void *src, u32 soff);
 
