@@ -391,7 +391,6 @@ full_addr() {
 wait_gid() {
 	local dev=$1 ns=$2 a i list=(); shift 2
 	for a; do list+=("$(full_addr "$a")"); done
-	# shellcheck disable=SC2016
 	${ns:+ip netns exec "$ns"} bash -c '
 		cd "/sys/class/infiniband/$1/ports/1/gids" || exit 1
 		shift
@@ -549,40 +548,44 @@ only() {
 
 declare -A t_snap
 
-has_counter() { [ -r "/sys/class/infiniband/$1/ports/1/hw_counters/$2" ]; }
-cnt() {
-	local v
-	read -r v <"/sys/class/infiniband/$1/ports/1/hw_counters/$2" 2>/dev/null ||
-		v=0
-	echo "$v"
+# Forks are slow in a guest: these leave their result in REPLY
+t_cnt() { # DEV NAME
+	read -r REPLY 2>/dev/null <"/sys/class/infiniband/$1/ports/1/hw_counters/$2" ||
+		REPLY=0
 }
+t_delta() { t_cnt "$1" "$2"; REPLY=$((REPLY - ${t_snap[$1/$2]:-0})); }
+
+has_counter() { [ -r "/sys/class/infiniband/$1/ports/1/hw_counters/$2" ]; }
+cnt() { t_cnt "$@"; echo "$REPLY"; }
 
 # snap DEV...: remember all counters
 snap() {
-	local d f v
-	for d in "$@"; do
+	local d f
+	for d; do
 		for f in "/sys/class/infiniband/$d/ports/1/hw_counters"/*; do
-			[ "${f##*/}" != lifespan ] || continue
-			read -r v <"$f"
-			t_snap[$d/${f##*/}]=$v
+			f=${f##*/}
+			[ "$f" != lifespan ] || continue
+			t_cnt "$d" "$f"
+			t_snap[$d/$f]=$REPLY
 		done
 	done
 }
 
 # delta DEV NAME: change since snap
-delta() {
-	echo $(($(cnt "$1" "$2") - ${t_snap[$1/$2]:-0}))
-}
+delta() { t_delta "$@"; echo "$REPLY"; }
+
+# grown DEV NAME N: has it changed by at least N?
+grown() { t_delta "$1" "$2"; [ "$REPLY" -ge "$3" ]; }
 
 # changes DEV...: all counters that changed, for diagnostics
 changes() {
-	local d f n
-	for d in "$@"; do
+	local d f
+	for d; do
 		for f in "/sys/class/infiniband/$d/ports/1/hw_counters"/*; do
 			f=${f##*/}
 			[ "$f" != lifespan ] || continue
-			n=$(delta "$d" "$f")
-			[ "$n" = 0 ] || echo "$d $f +$n"
+			t_delta "$d" "$f"
+			[ "$REPLY" = 0 ] || echo "$d $f +$REPLY"
 		done
 	done
 }
@@ -599,7 +602,8 @@ counter() {
 		fi
 		return 1
 	fi
-	n=$(delta "$2" "$3")
+	t_delta "$2" "$3"
+	n=$REPLY
 	if test "$n" "$4" "$5"; then
 		ok "$1: $3 $4 $5"
 	else
@@ -625,6 +629,8 @@ netem() {
 }
 netem_both() { netem A "$@" && netem B "$@"; }
 
+# netem_off [keep]: keep = stay with single packets
+# shellcheck disable=SC2120
 netem_off() {
 	tc -n "$NSA" qdisc del dev va1 root 2>/dev/null
 	tc -n "$NSB" qdisc del dev vb1 root 2>/dev/null

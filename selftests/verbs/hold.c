@@ -3,7 +3,8 @@
  * Holds a device open, with all kinds of objects and traffic to itself, until
  * the device goes away; then checks what is left of it. Says "ready" first.
  *
- * -n: no traffic   -t S: give up after S seconds   -s: stay, do not look
+ * -n: no traffic   -t S: give up after S seconds
+ * -L S: instead, open and close every device there is, for S seconds
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,8 +15,8 @@
 
 #include "vt.h"
 
-static bool idle, stay;
-static int secs = 30;
+static bool idle;
+static int secs = 30, loop_secs;
 
 static struct ibv_qp *make_qp(struct vt_dev *d, struct ibv_cq *cq,
 			      struct ibv_srq *srq)
@@ -42,6 +43,46 @@ static void connect_self(struct vt_dev *d, struct ibv_qp *qp, uint32_t dqpn)
 		vt_die("QP to RTS: %m");
 }
 
+/* Devices come and go meanwhile: any call may fail, none may hang */
+static void open_loop(void)
+{
+	uint64_t end = vt_now_us() + loop_secs * 1000000ULL;
+	struct ibv_device **list;
+	struct ibv_port_attr port;
+	struct ibv_context *ctx;
+	struct ibv_cq *cq;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	static uint8_t buf[8192];
+	int i, n, opened = 0;
+
+	while (vt_now_us() < end) {
+		list = ibv_get_device_list(&n);
+		for (i = 0; list && i < n; i++) {
+			ctx = ibv_open_device(list[i]);
+			if (!ctx)
+				continue;
+			opened++;
+			ibv_query_port(ctx, 1, &port);
+			pd = ibv_alloc_pd(ctx);
+			cq = ibv_create_cq(ctx, 10, NULL, NULL, 0);
+			mr = pd ? ibv_reg_mr(pd, buf, sizeof(buf), 0) : NULL;
+			usleep(vt_rnd(20000));
+			if (mr)
+				ibv_dereg_mr(mr);
+			if (cq)
+				ibv_destroy_cq(cq);
+			if (pd)
+				ibv_dealloc_pd(pd);
+			ibv_close_device(ctx);
+		}
+		if (list)
+			ibv_free_device_list(list);
+		usleep(1000);
+	}
+	vt_ok(true, "opened devices %d times", opened);
+}
+
 static void run(void)
 {
 	struct ibv_srq_init_attr sa = { .attr = { 16, 1, 0 } };
@@ -64,6 +105,10 @@ static void run(void)
 	uint8_t *buf = vt_alloc(1 << 20);
 	int i, n, rc, out = 0;
 
+	if (loop_secs) {
+		open_loop();
+		return;
+	}
 	vt_open(&d);
 	mr = vt_reg(&d, buf, 1 << 20, vt_qp_default.access);
 	ch = ibv_create_comp_channel(d.ctx);
@@ -104,11 +149,8 @@ static void run(void)
 		struct ibv_async_event ev;
 		enum ibv_event_type type;
 
-		if (vt_now_us() > end) {
-			if (stay)
-				return;
+		if (vt_now_us() > end)
 			vt_die("the device did not go away");
-		}
 		while (!idle && out < 16) {
 			if (ibv_post_send(qp, &wr, &bad))
 				break;
@@ -174,8 +216,8 @@ static void opt(int c, const char *arg)
 	case 'n':
 		idle = true;
 		break;
-	case 's':
-		stay = true;
+	case 'L':
+		loop_secs = atoi(arg);
 		break;
 	case 't':
 		secs = atoi(arg);
@@ -185,5 +227,5 @@ static void opt(int c, const char *arg)
 
 int main(int argc, char **argv)
 {
-	return vt_main(argc, argv, "nst:", opt, run, NULL);
+	return vt_main(argc, argv, "nt:L:", opt, run, NULL);
 }

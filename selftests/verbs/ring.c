@@ -303,6 +303,9 @@ S(s_mw_mr, w->wr.wr.mw.mw_rkey = mr->rkey; w->wr.wr.mw.mr_lkey = mr->lkey;
   w->wr.wr.mw.addr = (uintptr_t)buf; w->wr.wr.mw.length = 1;
   w->wr.wr.mw.access = 0xffffffff)
 S(s_all_ones, memset(w, 0xff, sizeof(*w)))
+S(s_atomic_odd, w->wr.wr.atomic.remote_addr = (uintptr_t)buf + BUF / 2 + 4;
+  w->wr.wr.atomic.rkey = mr->rkey; w->dma.length = w->dma.resid = 8;
+  w->dma.sge[0].length = 8; w->iova = w->wr.wr.atomic.remote_addr)
 S(s_atomic_sge, w->dma.sge[0].length = 1; w->dma.length = 1; w->dma.resid = 1)
 
 static const struct wcase wcases[] = {
@@ -358,6 +361,7 @@ static const struct wcase wcases[] = {
 	{ "atomic with 1 byte of room", IBV_WR_ATOMIC_FETCH_AND_ADD, s_atomic_sge, true },
 	{ "atomic with ~0 SGEs", IBV_WR_ATOMIC_CMP_AND_SWP, s_sge_max, true },
 	{ "atomic without SGE", IBV_WR_ATOMIC_CMP_AND_SWP, s_sge_0, true },
+	{ "atomic, not aligned", IBV_WR_ATOMIC_FETCH_AND_ADD, s_atomic_odd, true },
 	{ "all ones", IBV_WR_SEND, s_all_ones, true },
 };
 

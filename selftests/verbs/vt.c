@@ -304,8 +304,8 @@ static int run_end(enum vt_side side, void (*fn)(void))
 static void usage(const char *prog)
 {
 	fprintf(stderr,
-		"usage: %s -d DEV[@NETNS] [-d DEV[@NETNS]] [-4|-6] [-e] [-S PERCENT]\n"
-		"       [-k CASE] [-w MS] [-v] [-l PORT | -c HOST:PORT] [...]\n",
+		"usage: %s -d DEV[@NETNS] [-d DEV[@NETNS]] [-4|-6|-g ADDR [-g ADDR]]\n"
+		"       [-e] [-S PERCENT] [-k CASE] [-w MS] [-v] [-l PORT | -c HOST:PORT] [...]\n",
 		prog);
 	exit(2);
 }
@@ -315,10 +315,10 @@ int vt_main(int argc, char **argv, const char *more,
 	    void (*b)(void))
 {
 	char optstr[64];
-	int c, n = 0, sv[2], st, rc = 0;
+	int c, n = 0, n_addr = 0, sv[2], st, rc = 0;
 	pid_t pid[2], p;
 
-	snprintf(optstr, sizeof(optstr), "d:46eS:k:w:vl:c:%s", more);
+	snprintf(optstr, sizeof(optstr), "d:46g:eS:k:w:vl:c:%s", more);
 	while ((c = getopt(argc, argv, optstr)) != -1) {
 		switch (c) {
 		case 'd':
@@ -328,6 +328,10 @@ int vt_main(int argc, char **argv, const char *more,
 		case '4':
 		case '6':
 			vt.family = c - '0';
+			break;
+		case 'g':
+			if (n_addr < 2)
+				vt.addr[n_addr++] = optarg;
 			break;
 		case 'e':
 			vt.events = true;
@@ -361,6 +365,8 @@ int vt_main(int argc, char **argv, const char *more,
 		usage(argv[0]);
 	if (n == 1)
 		vt.dev[1] = vt.dev[0];
+	if (n_addr == 1)
+		vt.addr[1] = vt.addr[0];
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
@@ -408,9 +414,20 @@ static bool gid_wanted(const union ibv_gid *g)
 {
 	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
 	static const uint8_t none[16];
+	uint8_t want[16] = {};
 
 	if (!memcmp(g->raw, none, 16))
 		return false;
+	if (vt.addr[vt_side]) {
+		const char *a = vt.addr[vt_side];
+
+		if (inet_pton(AF_INET6, a, want) != 1) {
+			memcpy(want, v4, 12);
+			if (inet_pton(AF_INET, a, want + 12) != 1)
+				vt_die("-g %s: no address", a);
+		}
+		return !memcmp(g->raw, want, 16);
+	}
 	if (vt.family == 4)
 		return !memcmp(g->raw, v4, 12);
 	return memcmp(g->raw, v4, 12) && g->raw[0] != 0xfe;
@@ -459,7 +476,8 @@ void vt_open(struct vt_dev *d)
 			break;
 	}
 	if (i == d->port.gid_tbl_len)
-		vt_die("%s: no GID for IPv%d", name, vt.family);
+		vt_die("%s: no GID for %s", name, vt.addr[vt_side] ?
+		       vt.addr[vt_side] : vt.family == 4 ? "IPv4" : "IPv6");
 	d->gid_index = i;
 }
 

@@ -25,6 +25,7 @@ struct vt_opts {
 	const char *listen;	/* PORT: this process is B */
 	const char *connect;	/* HOST:PORT: this process is A */
 	int family;		/* 4 or 6: which GID to take */
+	const char *addr[2];	/* or the one of this address */
 	int scale;		/* percent of the usual work */
 	int wait_ms;		/* limit of one wait */
 	bool events;		/* sleep for completions instead of polling */
@@ -36,7 +37,7 @@ extern struct vt_opts vt;
 extern enum vt_side vt_side;
 
 /*
- * Parses the common options (-d, -4, -6, -l, -c, -S, -e, -v, -k, -w) and those
+ * Parses the common options (-d, -4, -6, -g, -l, -c, -S, -e, -v, -k, -w) and those
  * in @more (getopt string) through @opt; then runs @a and @b, each in its own
  * process. Returns the exit code: 0 ok, 1 failed tests, 2 broke, 4 skipped.
  */

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Packets are sprayed over several paths; a path that dies moves to another port.
+# shellcheck source=selftests/lib.sh
+. "${0%/*}/lib.sh"
+
+t_begin "paths"
+if ! only metaroce "paths"; then t_done; fi
+need python3 tc
+need_bin
+topo 1 1500
+bg "$t_tmp/storm" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -q 4 -t 6 -T 18
+pid=$t_bg
+snap $DEVA $DEVB
+t_wait 10 grown $DEVA sent_pkts 200
+in_b "$HERE/wire.py" ports vb1 2 >"$t_tmp/ports" 2>&1
+n=$(grep -c '^[0-9]* [0-9]*$' "$t_tmp/ports")
+[ "$n" -ge 2 ]
+result $? "more than one source port ($n)" "$t_tmp/ports"
+awk '$1 < 49152 { bad = 1 } END { exit bad }' "$t_tmp/ports"
+result $? "all of them from 49152 on"
+# The busiest gets no more than three quarters
+awk '{ s += $2; if ($2 > m) m = $2 } END { exit m * 4 > s * 3 }' "$t_tmp/ports"
+result $? "none of them has most of it" "$t_tmp/ports"
+reap "$pid" 40
+result $? "traffic" "$t_tmp/storm"
+
+# A route that swallows one port: as a dead link behind ECMP does
+tc -n "$NSB" qdisc add dev vb1 clsact 2>"$t_tmp/out"
+block() {
+	tc -n "$NSB" filter add dev vb1 ingress protocol ip flower ip_proto udp \
+		src_port "$1" action drop
+}
+bg "$t_tmp/storm" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -q 4 -t 6 -T 18
+pid=$t_bg
+snap $DEVA $DEVB
+t_wait 10 grown $DEVA sent_pkts 200
+in_b "$HERE/wire.py" ports vb1 1 >"$t_tmp/ports" 2>&1
+port=$(sort -k 2 -n "$t_tmp/ports" | awk 'END { print $1 }')
+block "$port" 2>"$t_tmp/out"
+if [ -s "$t_tmp/out" ]; then
+	skip "a dead port" "$(head -n 1 "$t_tmp/out")"
+	reap "$pid" 40
+else
+	t_wait 3 grown $DEVA path_rehomed 1
+	counter "the path on the dead port moves" $DEVA path_rehomed -ge 1
+	reap "$pid" 40
+	result $? "nobody notices but the transport" "$t_tmp/storm"
+	counter "nobody gave up" $DEVA retry_exceeded_err -eq 0
+fi
+t_done
