@@ -29,7 +29,7 @@ esac
 
 variant=
 for a in "$@"; do
-	case $a in [WC]=*) variant=$variant-$a ;; esac
+	case $a in [WC]=*) variant=$variant-${a%=*}${a#*=} ;; esac
 done
 case $flavour in
 uml*) buildargs="$buildargs METAROCE_KUNIT=m" ;;
