@@ -18,14 +18,13 @@ static u8 burst_max(const struct mroce_conn *c)
 }
 
 /*
- * The path for the next new packet: stay for a burst, then the roomiest. Paths
+ * The path for the next new packet: stay for a burst, then the emptiest. Paths
  * are opened as long as there is something to put on them.
  */
 static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 {
 	struct mroce_path_tx *p, *best = NULL;
-	u32 room, best_room = 0;
-	int i, idx;
+	int i;
 
 	if (c->n_tx && c->burst < burst_max(c)) {
 		p = c->tx[c->cur_tx];
@@ -38,13 +37,14 @@ static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 		c->burst = 0;
 		return p;
 	}
+	/* The emptiest relative to its window; in turn among equals. */
 	for (i = 1; i <= c->n_tx; i++) {
-		idx = (c->cur_tx + i) % c->n_tx;
-		room = path_room(c->tx[idx]);
-		if (room > best_room) {
-			best = c->tx[idx];
-			best_room = room;
-		}
+		p = c->tx[(c->cur_tx + i) % c->n_tx];
+		if (!path_room(p))
+			continue;
+		if (!best || (u64)p->inflight * best->cc.cwnd_x256 <
+			     (u64)best->inflight * p->cc.cwnd_x256)
+			best = p;
 	}
 	if (best) {
 		c->cur_tx = best->id;
