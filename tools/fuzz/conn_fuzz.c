@@ -168,8 +168,10 @@ static u32 response_of(struct mroce_pkt *p, struct mroce_stream *s)
 	}
 	if (left > step)
 		left = step;
-	if ((m && p->data.offset + left == m->len) || in_below(&in, 16) == 15)
+	if (m && p->data.offset + left == m->len)
 		p->flags |= MROCE_F_LAST;
+	if (in_below(&in, 16) == 15)
+		p->flags ^= MROCE_F_LAST;
 	return left;
 }
 
@@ -560,6 +562,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	sd.fail_key = i & 4 ? 16 : 0;
 	sd.fail_store = i & 8 ? 16 : 0;
 	sd.fail_copy = i & 16 ? 16 : 0;
+	sd.fail_resp_check = i & 32 ? 16 : 0;
+	sd.fail_atomic = i & 32 ? 8 : 0;
+	sd.fail_id = i & 64 ? 8 : 0;
+	sd.no_memory = i & 128 ? 8 : 0;
 	for (i = 0; i < SIDE_STREAMS; i++) {
 		side_attach(&sd, i, PEER_QPN + i, &attr);
 		sd.st[i].recvs = 4;

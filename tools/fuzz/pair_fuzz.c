@@ -51,6 +51,19 @@ static unsigned int side_no(const struct side_stream *st)
 	return st->side - sd;
 }
 
+/* The other end of a stream; a connection to itself has both. */
+static struct side_stream *peer_of(const struct side_stream *st)
+{
+	if (cfg.self)
+		return &sd[0].st[!st->idx];
+	return &sd[!side_no(st)].st[st->idx];
+}
+
+static unsigned int n_sides(void)
+{
+	return cfg.self ? 1 : 2;
+}
+
 static struct pair *pair_of(const struct side_stream *st)
 {
 	return &pairs[side_no(st)][st->idx];
@@ -60,6 +73,8 @@ static void break_pair(unsigned int idx)
 {
 	pairs[0][idx].broken = true;
 	pairs[1][idx].broken = true;
+	if (cfg.self)
+		pairs[0][!idx].broken = true;
 }
 
 static u8 pattern(unsigned int from, unsigned int idx, u64 seq, u32 off)
@@ -97,8 +112,8 @@ static void check_bytes(const struct side_stream *st, u64 seq, const u8 *b,
 static void on_received(struct side_stream *st, const struct mroce_recv *r,
 			const u8 *data)
 {
-	struct pair *pr = &pairs[!side_no(st)][st->idx];
-	struct side_stream *from = &sd[!side_no(st)].st[st->idx];
+	struct side_stream *from = peer_of(st);
+	struct pair *pr = pair_of(from);
 	struct expect *ex = &pr->ex[pr->head % EXPECT];
 
 	fuzz_require(pr->head != pr->tail, "stream %u: nothing was sent",
@@ -112,7 +127,7 @@ static void on_received(struct side_stream *st, const struct mroce_recv *r,
 			     r->imm, ex->seq);
 	if (r->opcode == MROCE_OP_WRITE_IMM)
 		check_bytes(from, ex->seq, st->side->mem->data +
-			    (slot_va(st->idx, ex->seq) - SIDE_VA), r->len);
+			    (slot_va(from->idx, ex->seq) - SIDE_VA), r->len);
 	else
 		check_bytes(from, ex->seq, data, r->len);
 }
@@ -120,7 +135,7 @@ static void on_received(struct side_stream *st, const struct mroce_recv *r,
 static void on_done(struct side_stream *st, struct side_msg *sm,
 		    enum mroce_status status)
 {
-	const u8 *peer_mem = sd[!side_no(st)].mem->data;
+	const u8 *peer_mem = peer_of(st)->side->mem->data;
 	struct pair *pr = pair_of(st);
 
 	if (status != MROCE_ST_OK) {
@@ -174,6 +189,11 @@ static void enqueue(unsigned int to, struct side_pkt *pkt)
 	queued[to]++;
 }
 
+static unsigned int towards(unsigned int from)
+{
+	return cfg.self ? 0 : !from;
+}
+
 static struct side_pkt *nth(unsigned int to, u32 n)
 {
 	struct side_pkt *pkt;
@@ -197,11 +217,12 @@ static void transmit(unsigned int from, u32 max)
 {
 	struct side_pkt *pkt;
 
-	while (max-- && queued[!from] < QUEUE_MAX) {
+	from %= n_sides();
+	while (max-- && queued[towards(from)] < QUEUE_MAX) {
 		pkt = side_tx(&sd[from]);
 		if (!pkt)
 			break;
-		enqueue(!from, pkt);
+		enqueue(towards(from), pkt);
 	}
 }
 
@@ -216,7 +237,7 @@ static void send_reset(unsigned int from, const u8 *hdr)
 
 	memcpy(p.reset, hdr, MROCE_COMMON_LEN);
 	fuzz_require(mroce_wire_build(&p, buf, sizeof(buf)), "RESET");
-	enqueue(!from, side_pkt_new(buf, sizeof(buf)));
+	enqueue(towards(from), side_pkt_new(buf, sizeof(buf)));
 }
 
 static void deliver(unsigned int to, struct side_pkt *pkt, bool hold)
@@ -243,7 +264,7 @@ static void deliver(unsigned int to, struct side_pkt *pkt, bool hold)
 
 static void network_step(void)
 {
-	unsigned int to = in_below(&in, 2);
+	unsigned int to = in_below(&in, n_sides());
 	struct side_pkt *pkt, *copy;
 	u32 n, how = in_u8(&in);
 
@@ -304,7 +325,7 @@ static void post(void)
 	static const u16 lens[] = {
 		0, 1, 8, 64, 65, 500, 512, 513, 1400, 1500, 3000, SLOT,
 	};
-	unsigned int from = in_below(&in, 2);
+	unsigned int from = in_below(&in, n_sides());
 	unsigned int i = in_below(&in, SIDE_STREAMS);
 	struct side_stream *st = &sd[from].st[i];
 	u8 op = ops[in_below(&in, ARRAY_SIZE(ops))];
@@ -349,18 +370,20 @@ static void post(void)
 }
 
 /* Both QPs of a pair leave and come back, as a manager would have it. */
-static void reconnect(unsigned int i)
+static void reconnect(unsigned int idx)
 {
+	struct side_stream *end[2] = { &sd[0].st[idx], peer_of(&sd[0].st[idx]) };
 	unsigned int k;
 
 	for (k = 0; k < 2; k++)
-		side_detach(&sd[k], i);
+		side_detach(end[k]->side, end[k]->idx);
 	for (k = 0; k < 2; k++)
-		if (sd[k].st[i].s.claims)
+		if (end[k]->s.claims)
 			return;
 	for (k = 0; k < 2; k++) {
-		memset(&pairs[k][i], 0, sizeof(pairs[k][i]));
-		memset(sd[k].mem->data + COUNTERS + 8 * i, 0, 8);
+		memset(pair_of(end[k]), 0, sizeof(struct pair));
+		memset(peer_of(end[k])->side->mem->data + COUNTERS +
+		       8 * end[k]->idx, 0, 8);
 	}
 	/*
 	 * Late packets of the former life are told by their numbers: managers
@@ -370,15 +393,16 @@ static void reconnect(unsigned int i)
 	for (k = 0; k < 2; k++) {
 		attr.sq_psn = (first_psn + (k ? 1000000 : 0)) & 0xffffff;
 		attr.rq_psn = (first_psn + (k ? 0 : 1000000)) & 0xffffff;
-		if (!side_attach(&sd[k], i, (k ? QPN0 : QPN1) + i, &attr))
-			break_pair(i);
-		side_settle(&sd[k]);
+		if (!side_attach(end[k]->side, end[k]->idx,
+				 end[!k]->side->qpn0 + end[!k]->idx, &attr))
+			break_pair(idx);
+		side_settle(end[k]->side);
 	}
 }
 
 static void trouble(void)
 {
-	unsigned int k = in_below(&in, 2), i = in_below(&in, SIDE_STREAMS);
+	unsigned int k = in_below(&in, n_sides()), i = in_below(&in, SIDE_STREAMS);
 
 	switch (in_below(&in, 8)) {
 	case 0:
@@ -420,7 +444,27 @@ static void tick(u64 ns)
 {
 	fuzz_now += ns;
 	side_timer(&sd[0]);
-	side_timer(&sd[1]);
+	if (!cfg.self)
+		side_timer(&sd[1]);
+}
+
+/* All that is there to send arrives. Returns the number of packets. */
+static u32 round_trip(void)
+{
+	unsigned int k, to;
+	u32 moved = 0;
+
+	for (k = 0; k < n_sides(); k++) {
+		to = towards(k);
+		transmit(k, QUEUE_MAX);
+		for (; queued[to]; moved++) {
+			struct side_pkt *pkt = nth(to, 0);
+
+			unqueue(to, pkt);
+			deliver(to, pkt, false);
+		}
+	}
+	return moved;
 }
 
 static void step(void)
@@ -447,7 +491,7 @@ static void step(void)
 		post();
 		break;
 	case 11:
-		side_finish(&sd[in_below(&in, 2)], in_u8(&in));
+		side_finish(&sd[in_below(&in, n_sides())], in_u8(&in));
 		break;
 	case 12:
 		k = in_u8(&in);
@@ -455,7 +499,7 @@ static void step(void)
 		break;
 	case 13:
 		k = in_u8(&in);
-		sd[k & 1].st[k >> 1 & 1].recvs += k >> 4;
+		sd[k % n_sides()].st[k >> 1 & 1].recvs += k >> 4;
 		break;
 	case 14:
 		trouble();
@@ -464,20 +508,7 @@ static void step(void)
 		/* a while of good weather */
 		for (k = 0; k < 8; k++) {
 			tick(10000);
-			transmit(0, 64);
-			while (queued[1]) {
-				struct side_pkt *pkt = nth(1, 0);
-
-				unqueue(1, pkt);
-				deliver(1, pkt, false);
-			}
-			transmit(1, 64);
-			while (queued[0]) {
-				struct side_pkt *pkt = nth(0, 0);
-
-				unqueue(0, pkt);
-				deliver(0, pkt, false);
-			}
+			round_trip();
 		}
 		break;
 	}
@@ -489,7 +520,7 @@ static bool all_done(void)
 {
 	unsigned int k, i;
 
-	for (k = 0; k < 2; k++)
+	for (k = 0; k < n_sides(); k++)
 		for (i = 0; i < SIDE_STREAMS; i++)
 			if (sd[k].st[i].n_posted && !pairs[k][i].broken)
 				return false;
@@ -504,7 +535,7 @@ static void calm_down(void)
 	u64 rounds = 0;
 
 	mroce_shim_fail_alloc(0, 0);
-	for (k = 0; k < 2; k++) {
+	for (k = 0; k < n_sides(); k++) {
 		for (i = 0; i < SIDE_STREAMS; i++) {
 			sd[k].st[i].recvs += 2 * SIDE_RING;
 			if (sd[k].st[i].attached)
@@ -520,22 +551,15 @@ static void calm_down(void)
 			     sd[0].st[0].n_posted, sd[0].st[1].n_posted,
 			     sd[1].st[0].n_posted, sd[1].st[1].n_posted);
 		moved = 0;
-		for (k = 0; k < 2; k++) {
+		for (k = 0; k < n_sides(); k++)
 			while (side_finish(&sd[k], 0))
 				moved++;
-			transmit(k, 1000);
-			for (; queued[!k]; moved++) {
-				struct side_pkt *pkt = nth(!k, 0);
-
-				unqueue(!k, pkt);
-				deliver(!k, pkt, false);
-			}
-		}
+		moved += round_trip();
 		if (moved) {
 			tick(2000);
 			continue;
 		}
-		for (k = 0; k < 2; k++)
+		for (k = 0; k < n_sides(); k++)
 			next = min(next, mroce_conn_deadline(&sd[k].c));
 		fuzz_require(next != MROCE_NEVER, "nothing will ever happen");
 		tick(next > fuzz_now ? next - fuzz_now : 1000);
@@ -550,6 +574,7 @@ static void configure(void)
 	cfg.link_mtu = mtus[in_below(&in, ARRAY_SIZE(mtus))];
 	cfg.l3_len = in_below(&in, 2) ? 48 : 28;
 	cfg.n_paths = in_below(&in, 5);
+	cfg.self = in_below(&in, 8) == 7;
 	memset(&attr, 0, sizeof(attr));
 	first_psn = 0xfffffe - 5000;
 	attr.timeout = in_below(&in, 4) ? 0 : 10 + in_below(&in, 8);
@@ -572,7 +597,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	mroce_shim_fail_alloc(0, 0);
 	memset(pairs, 0, sizeof(pairs));
 	configure();
-	for (k = 0; k < 2; k++) {
+	for (k = 0; k < n_sides(); k++) {
 		u8 faults = in_u8(&in);
 
 		INIT_LIST_HEAD(&queue[k]);
@@ -583,13 +608,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		sd[k].fail_gather = (faults & 0x1e) == 2 ? 64 : 0;
 		sd[k].fail_resp = (faults & 0x1e) == 4 ? 64 : 0;
 		sd[k].fail_store = (faults & 0x1e) == 8 ? 64 : 0;
+		sd[k].no_memory = faults & 0x20 ? 16 : 0;
+		sd[k].fail_resp_check = (faults & 0xc0) == 0x40 ? 32 : 0;
+		sd[k].fail_atomic = (faults & 0xc0) == 0x80 ? 8 : 0;
 		for (i = 0; !ro_area[k][0] && i < RO_LEN; i++)
 			ro_area[k][i] = i * 13 + (i >> 8) + k + 1;
 		memcpy(sd[k].mem->data + RO_AREA, ro_area[k], RO_LEN);
 	}
-	for (i = 0; i < SIDE_STREAMS; i++)
+	for (i = 0; i < (cfg.self ? 1 : SIDE_STREAMS); i++)
 		reconnect(i);
-	for (k = 0; k < 2; k++)
+	for (k = 0; k < n_sides(); k++)
 		for (i = 0; i < SIDE_STREAMS; i++)
 			sd[k].st[i].recvs = in_below(&in, 32);
 
@@ -597,7 +625,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		step();
 	calm_down();
 
-	for (k = 0; k < 2; k++) {
+	for (k = 0; k < n_sides(); k++) {
 		fuzz_require(!memcmp(sd[k].mem->data + RO_AREA, ro_area[k],
 				     RO_LEN), "stray bytes");
 		while (queued[k]) {

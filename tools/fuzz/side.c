@@ -100,6 +100,16 @@ static struct side_stream *st_of(struct mroce_stream *s)
 	return container_of(s, struct side_stream, s);
 }
 
+/* An injected failure that the stream does not survive. */
+static bool fail(struct side_stream *st, u8 one_in)
+{
+	if (!chance(st->side, one_in))
+		return false;
+	if (st->side->hooks && st->side->hooks->failed)
+		st->side->hooks->failed(st);
+	return true;
+}
+
 static struct side_msg *msg_of(struct side_stream *st, struct mroce_msg *m)
 {
 	struct side_msg *sm;
@@ -162,11 +172,10 @@ static int op_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 
 	fuzz_require(off <= m->len && len <= m->len - off,
 		     "gather %u at %u of %u", len, off, m->len);
-	if (chance(st->side, st->side->fail_gather)) {
-		if (st->side->hooks && st->side->hooks->failed)
-			st->side->hooks->failed(st);
+	if (chance(st->side, st->side->no_memory))
+		return -ENOMEM;
+	if (fail(st, st->side->fail_gather))
 		return -EFAULT;
-	}
 	dst = txd_room(txd, len);
 	if (st->side->hooks && st->side->hooks->fill)
 		st->side->hooks->fill(st, sm, off, dst, len);
@@ -183,11 +192,10 @@ static int op_gather_resp(struct mroce_stream *s, struct mroce_rctx *r,
 	fuzz_require(r->used && r->obj, "answer without context");
 	fuzz_require(off <= r->len && len <= r->len - off,
 		     "answer %u at %u of %u", len, off, r->len);
-	if (chance(sd, sd->fail_resp)) {
-		if (sd->hooks && sd->hooks->failed)
-			sd->hooks->failed(st_of(s));
+	if (chance(sd, sd->no_memory))
+		return -ENOMEM;
+	if (fail(st_of(s), sd->fail_resp))
 		return -EFAULT;
-	}
 	memcpy(txd_room(txd, len), r->copy ? r->copy + off :
 	       mem_at(sd, r->va) + off, len);
 	return 0;
@@ -243,6 +251,8 @@ static int op_check_resp(struct mroce_stream *s, struct mroce_msg *m,
 	fuzz_require(cl->off <= m->len && cl->len <= m->len - cl->off,
 		     "answer %u at %u of %u", cl->len, cl->off, m->len);
 	fuzz_require(!cl->obj, "claim in use");
+	if (fail(st_of(s), st_of(s)->side->fail_resp_check))
+		return -EFAULT;
 	cl->obj = buf_get(sm->buf);
 	return 0;
 }
@@ -274,11 +284,8 @@ static int op_store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 	struct side *sd = st_of(s)->side;
 
 	fuzz_require(len <= MROCE_ORDERED_WRITE, "store of %u", len);
-	if (!mem_ok(sd, va, rkey, len) || chance(sd, sd->fail_store)) {
-		if (sd->hooks && sd->hooks->failed)
-			sd->hooks->failed(st_of(s));
+	if (!mem_ok(sd, va, rkey, len) || fail(st_of(s), sd->fail_store))
 		return MROCE_NAK_ACCESS;
-	}
 	memcpy(mem_at(sd, va), data, len);
 	return 0;
 }
@@ -359,7 +366,7 @@ static int op_atomic_done(struct mroce_stream *s, struct mroce_msg *m,
 			  u64 orig)
 {
 	msg_of(st_of(s), m)->orig = orig;
-	return 0;
+	return fail(st_of(s), st_of(s)->side->fail_atomic) ? -EFAULT : 0;
 }
 
 static void op_msg_done(struct mroce_stream *s, struct mroce_msg *m,
@@ -464,6 +471,8 @@ static struct mroce_stream *op_find(struct mroce_conn *c, u32 qpn)
 
 static u32 op_new_id(struct mroce_conn *c)
 {
+	if (chance(side_of(c), side_of(c)->fail_id))
+		return 0;
 	return ++side_of(c)->next_id << 16 | 0xbeef;
 }
 
@@ -692,10 +701,13 @@ static void check_sent(struct side *sd, const struct mroce_txd *txd,
 		sd->ts_gen = sd->c.gen;
 		memset(sd->ts_valid, 0, sizeof(sd->ts_valid));
 	}
+	/* A receiver forgets the newest after a minute of silence. */
 	fuzz_require(!sd->ts_valid[h->path] ||
+		     fuzz_now - sd->last_ns[h->path] > 60 * NSEC_PER_SEC ||
 		     mroce_seq_after(h->ts, sd->last_ts[h->path]),
 		     "time stamps of a path increase");
 	sd->ts_valid[h->path] = true;
+	sd->last_ns[h->path] = fuzz_now;
 	sd->last_ts[h->path] = h->ts;
 }
 
@@ -728,13 +740,16 @@ struct side_pkt *side_tx(struct side *sd)
 	static struct mroce_txd txd;
 	struct side_pkt *pkt;
 	unsigned int i;
+	bool pending;
 	u8 *at;
 
 	memset(&txd, 0xa5, sizeof(txd));
+	pending = mroce_conn_tx_pending(&sd->c, fuzz_now);
 	if (!mroce_conn_tx(&sd->c, &txd, fuzz_now)) {
 		side_settle(sd);
 		return NULL;
 	}
+	fuzz_require(pending, "a packet out of nothing");
 	fuzz_require(txd.lin_len <= sizeof(txd.lin) &&
 		     txd.hdr_len <= txd.lin_len && txd.hdr_len &&
 		     txd.nfrags <= MROCE_TXD_FRAGS, "descriptor");
@@ -753,8 +768,8 @@ struct side_pkt *side_tx(struct side *sd)
 	pkt->sport = txd.sport;
 	pkt->gen = sd->c.gen;
 	mroce_wire_parse(pkt->bytes, pkt->len, pkt->len, &pkt->hdr);
-	check_sent(sd, &txd, pkt);
 	trace(sd, "tx", &pkt->hdr);
+	check_sent(sd, &txd, pkt);
 	settle_errors(sd);
 	/* A burst is one step as far as the books are concerned. */
 	if (!(++sd->n_tx % 16))

@@ -125,9 +125,12 @@ struct side {
 	u16 next_sport;
 	/* one in so many upcalls fails; 0: none */
 	u8 fail_gather, fail_resp, fail_key, fail_store, fail_copy;
+	u8 fail_resp_check, fail_atomic, fail_id;
+	u8 no_memory;		/* the same, but to be tried again */
 	long bufs;		/* side_bufs alive */
 	long msgs;
 	u32 last_ts[MROCE_MAX_PATHS];
+	u64 last_ns[MROCE_MAX_PATHS];
 	u32 ts_gen;		/* incarnation that last_ts[] is of */
 	bool ts_valid[MROCE_MAX_PATHS];
 	u32 n_tx;
