@@ -17,8 +17,8 @@ mkdir -p "$LOG"
 
 # Two lanes at once, for two CPUs: kernels compile and guests wait in the one
 # while the other works. Order matters only for the time it takes.
-LANE1='vm kunit selftests rdma-core demo-uml'
-LANE2='layers static unit fuzz selftests-debug smoke-6.12 smoke-6.1'
+LANE1='kernel-uml vm kunit selftests rdma-core demo-uml'
+LANE2='layers unit static fuzz kernel-debug selftests-debug smoke-6.12 smoke-6.1'
 QUICK1='kunit smoke-uml'
 QUICK2='layers sparse unit'
 
@@ -30,10 +30,18 @@ need() {
 	done
 }
 
-# guest FLAVOUR SECONDS OUT ARGS...: with the module built for it
+# guest FLAVOUR SECONDS OUT ARGS...: with the module and the programs built
 guest() {
 	local flavour=$1 limit=$2 name=$3
 	shift 3
+	if [ -e selftests/Makefile ]; then
+		flock "$LOG/programs.lock" make -s -C selftests \
+			>"$LOG/build-selftests-$name.log" 2>&1 || {
+			echo "# the programs of selftests/ do not build:"
+			sed 's/^/# /' "$LOG/build-selftests-$name.log"
+			return 1
+		}
+	fi
 	"$TOP/tools/ci/build.sh" "$flavour" >"$LOG/build-$flavour.log" 2>&1 || {
 		echo "# the module does not build for $flavour:"
 		grep -E -A 3 'error:|Error ' "$LOG/build-$flavour.log" |
@@ -42,6 +50,18 @@ guest() {
 	}
 	"$VM/run" --kernel "$flavour" --timeout "$limit" --out "$LOG/$name" "$@"
 }
+
+kernel() {
+	local dir
+	if dir=$("$TOP/tools/ci/kernels.sh" get "$1"); then
+		echo "ok - $1 kernel: $(cat "$dir/release"), ${dir##*/}"
+	else
+		echo "not ok - $1 kernel"
+		return 1
+	fi
+}
+part_kernel-uml() { kernel uml; }
+part_kernel-debug() { kernel uml-debug; }
 
 part_unit() { need tools/unit/Makefile && make -s -C "$TOP/tools/unit" check; }
 part_fuzz() { need tools/fuzz/Makefile && make -s -C "$TOP/tools/fuzz" smoke; }
@@ -114,6 +134,7 @@ run_part() {
 	read -r pass fail skip <<<"$(count "$log")"
 	case $rc in
 	0) ;;
+	4) [ "$skip" != 0 ] || why="exit code 4" ;; # kselftest: all skipped
 	124 | 137) why="timed out" ;;
 	97) why="a splat in the kernel's log" ;;
 	98) why="the guest died" ;;
