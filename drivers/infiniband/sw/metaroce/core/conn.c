@@ -103,6 +103,7 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	c->peer_nonce = 0;
 	c->tag = 0;
 	c->ts_off = mroce_random_u32();
+	c->peer_mtu = U16_MAX;
 	c->mtu = c->cfg.link_mtu;
 	c->msn_window = MROCE_MSN_WINDOW;
 	c->rsn_window = MROCE_RSN_WINDOW;
@@ -155,6 +156,12 @@ void mroce_conn_fini(struct mroce_conn *c)
 	mroce_free(c->spare);
 	c->spare = NULL;
 	c->state = MROCE_CONN_DEAD;
+}
+
+void mroce_conn_set_mtu(struct mroce_conn *c, u16 link_mtu)
+{
+	c->cfg.link_mtu = max_t(u16, link_mtu, MROCE_MTU_MIN);
+	c->mtu = min(c->cfg.link_mtu, c->peer_mtu);
 }
 
 /* Ask for an INIT, at most one per millisecond beyond the schedule. */
@@ -276,7 +283,8 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	}
 	c->peer_id = in->conn_id;
 	c->peer_nonce = in->nonce;
-	c->mtu = min_t(u16, c->cfg.link_mtu, in->mtu);
+	c->peer_mtu = in->mtu;
+	c->mtu = min(c->cfg.link_mtu, c->peer_mtu);
 	c->msn_window = min_t(u16, MROCE_MSN_WINDOW, in->msn_window);
 	c->rsn_window = min_t(u16, MROCE_RSN_WINDOW, in->rsn_window);
 	c->peer_hint_kbps = in->hint_kbps;

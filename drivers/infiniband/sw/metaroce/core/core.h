@@ -565,7 +565,8 @@ struct mroce_conn {
 	u16 tag;
 	u32 psn0;		/* first PSN of every path */
 	u32 ts_off;
-	u16 mtu;		/* negotiated */
+	u16 mtu;		/* of new packets: the smaller of both links' */
+	u16 peer_mtu;
 	u16 msn_window, rsn_window;
 	u32 peer_hint_kbps;	/* newest hint of the peer */
 	u64 hint_ns;
@@ -657,6 +658,16 @@ void mroce_conn_fini(struct mroce_conn *c);
 enum mroce_rx mroce_conn_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 			    const struct mroce_rx_meta *m,
 			    struct mroce_claim *cl, u64 now);
+
+/**
+ * mroce_conn_set_mtu - the MTU of the route has changed
+ * @c: connection
+ * @link_mtu: IP header included
+ *
+ * New packets are cut to it. What was cut for a larger one keeps its size and
+ * leaves IP-fragmented: the identity of a packet is for ever (rule 35).
+ */
+void mroce_conn_set_mtu(struct mroce_conn *c, u16 link_mtu);
 
 /* Copy a claimed packet's payload. NO LOCK HELD. 0 or -errno. */
 int mroce_claim_place(struct mroce_claim *cl, mroce_copy_fn copy, void *src);

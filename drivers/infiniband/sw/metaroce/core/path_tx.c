@@ -421,7 +421,7 @@ static bool path_newest(const struct mroce_path_tx *p, u32 *newest)
 
 static void path_probe(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
-	u32 psn;
+	u32 psn = p->una;
 
 	p->tlp_sent_ns = now;
 	p->tlp_out = true;

@@ -273,6 +273,29 @@ static void test_retry_exceeded(struct kunit *test)
 	pair_free(p);
 }
 
+/* The link's MTU falls and rises: new packets fit, old ones keep their cut. */
+static void test_mtu_change(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 18, 9000);
+	int i;
+
+	pair_up(p, 0);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, S_NS, open_and_idle));
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_TX_DATA), 1ULL);
+	for (i = 0; i < 2; i++)
+		mroce_conn_set_mtu(&p->side[i].c, 1500);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, S_NS, pair_all_done));
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_TX_DATA), 7ULL);
+	/* only one side's rises: the peer's announced MTU still allows it */
+	mroce_conn_set_mtu(&p->side[0].c, 9000);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, S_NS, pair_all_done));
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_TX_DATA), 8ULL);
+	pair_free(p);
+}
+
 /* ---- refusals ---------------------------------------------------------------------- */
 
 static void test_rnr(struct kunit *test)
@@ -583,6 +606,7 @@ static struct kunit_case transport_cases[] = {
 	KUNIT_CASE(test_one_lost),
 	KUNIT_CASE(test_tail_lost),
 	KUNIT_CASE(test_rehome),
+	KUNIT_CASE(test_mtu_change),
 	KUNIT_CASE(test_retry_exceeded),
 	KUNIT_CASE(test_rnr),
 	KUNIT_CASE(test_rnr_exceeded),
