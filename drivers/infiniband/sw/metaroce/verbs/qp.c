@@ -129,7 +129,9 @@ bool mroce_qp_flush(struct mroce_qp *qp, u32 budget)
 
 void mroce_qp_work(struct mroce_qp *qp)
 {
-	bool rc = mroce_qp_is_rc(qp), more, again;
+	/* all that fits into the queues; who posts on meanwhile has to wait */
+	u32 rounds = (qp->sq.max_wr + qp->rq.max_wr) / MROCE_FLUSH_BUDGET + 2;
+	bool rc = mroce_qp_is_rc(qp), more;
 
 	if (!rc) {
 		mroce_ud_kick(qp);
@@ -144,8 +146,7 @@ void mroce_qp_work(struct mroce_qp *qp)
 		if (qp->state == IB_QPS_ERR)
 			more = mroce_qp_flush(qp, MROCE_FLUSH_BUDGET);
 		mroce_qp_unlock(qp);
-		again = more && !in_softirq();
-	} while (again);
+	} while (more && !in_softirq() && --rounds);
 	if (more)
 		mroce_qp_defer(qp);
 	if (qp->conn)
@@ -193,8 +194,7 @@ const struct mroce_verbs_ops mroce_verbs_ops = {
 
 /* ---- create ------------------------------------------------------------- */
 
-static int check_init(struct mroce_dev *dev, const struct ib_qp_init_attr *init,
-		      bool user)
+static int check_init(const struct ib_qp_init_attr *init, bool user)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
@@ -296,7 +296,7 @@ static int mroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	struct mroce_qp *qp = to_mqp(ibqp);
 	int err;
 
-	err = check_init(dev, init, udata);
+	err = check_init(init, udata);
 	if (err)
 		return err;
 	if (udata && udata->outlen < sizeof(struct rxe_create_qp_resp))
@@ -305,7 +305,7 @@ static int mroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	qp->dev = dev;
 	qp->type = init->qp_type;
 	qp->sig = init->sq_sig_type;
-	qp->user = udata;
+	qp->user = !!udata;
 	qp->scq = to_mcq(init->send_cq);
 	qp->rcq = to_mcq(init->recv_cq);
 	qp->srq = to_msrq(init->srq);
@@ -656,7 +656,8 @@ static int mroce_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	*attr = qp->attr;
 	attr->qp_state = READ_ONCE(qp->state);
 	attr->cur_qp_state = attr->qp_state;
-	attr->sq_draining = READ_ONCE(qp->draining);
+	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
+			    READ_ONCE(qp->draining);
 	attr->path_mig_state = IB_MIG_MIGRATED;
 	mutex_unlock(&qp->mutex);
 

@@ -285,7 +285,12 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	cl->obj = NULL;
 	if (!cl->mlen)
 		return 0;	/* the key of a Write of nothing is not read */
-	mr = remote_mr(qp, cl->rkey, cl->va, cl->len, IB_ACCESS_REMOTE_WRITE);
+	/*
+	 * Each packet answers for the whole message: of one that does not fit
+	 * nothing is written. The packet lies inside the message (parser).
+	 */
+	mr = remote_mr(qp, cl->rkey, cl->va - cl->off, cl->mlen,
+		       IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
 		return MROCE_NAK_ACCESS;
 	cl->obj = mr;

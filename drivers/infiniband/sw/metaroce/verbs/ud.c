@@ -182,6 +182,7 @@ static bool ud_run(struct mroce_qp *qp, u32 budget)
 
 void mroce_ud_kick(struct mroce_qp *qp)
 {
+	u32 rounds = qp->sq.max_wr / MROCE_UD_BUDGET + 2;
 	int n;
 
 	if (atomic_fetch_inc(&qp->kicks))
@@ -189,7 +190,7 @@ void mroce_ud_kick(struct mroce_qp *qp)
 	for (;;) {
 		n = atomic_read(&qp->kicks);
 		if (ud_run(qp, MROCE_UD_BUDGET)) {
-			if (!in_softirq())
+			if (!in_softirq() && --rounds)
 				continue;
 			atomic_xchg(&qp->kicks, 0);
 			mroce_qp_defer(qp);
