@@ -487,6 +487,13 @@ void stream_nak(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		cnt_inc(c, MROCE_CNT_NAK_STALE);
 		return;
 	}
+	if (m->state == MROCE_M_DONE) {
+		/* Answered, only earlier ones are not: nothing to refuse. */
+		slot_void(c, p, psn);
+		m->unacked--;
+		m->voided++;
+		return;
+	}
 	switch (pkt->nak.code) {
 	case MROCE_NAK_PENDING:
 		if (!op_is_fetch(m->opcode))

@@ -548,7 +548,179 @@ static void test_chaos(struct kunit *test)
 			return;
 }
 
+/* ---- a peer that lies --------------------------------------------------------- */
+
+static u32 near(struct pair *p, u32 x, u32 spread)
+{
+	return x + pair_rand(p, 2 * spread) - spread;
+}
+
+static void lie_of_data(struct pair *p, struct mroce_conn *c,
+			struct tstream *ts, struct mroce_pkt *pkt)
+{
+	static const u8 ops[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15 };
+	struct mroce_stream *s = &ts->s;
+	struct mroce_path_rx *r;
+	struct mroce_msg *m;
+
+	pkt->type = MROCE_T_DATA;
+	pkt->opcode = ops[pair_rand(p, ARRAY_SIZE(ops))];
+	pkt->path = pair_rand(p, 3);
+	r = c->rx[pkt->path];
+	pkt->psn = near(p, r ? r->cum + 1 : c->psn0, pair_rand(p, 2) ? 2 : 300);
+	pkt->ts = r ? near(p, r->newest_ts + 2, 4) : 1;
+	pkt->epoch = pair_rand(p, 2);
+	pkt->flags = pair_rand(p, 2) ? MROCE_F_LAST : 0;
+	pkt->data.dqpn = ts->s.a.qpn;
+	pkt->data.sqpn = ts->s.a.dqpn;
+	pkt->data.attempt = pair_rand(p, 3);
+	pkt->data.msn = near(p, s->msn_rcv + 1, pair_rand(p, 4) ? 3 : 1030);
+	pkt->data.va = pair_rand(p, 20) ? pair_rand(p, PAIR_MEM / 2) & ~7 :
+					  U64_MAX - 3;
+	pkt->data.rkey = !!pair_rand(p, 40);
+	pkt->data.len = pair_rand(p, 2) ? pair_rand(p, 70) :
+					  pair_rand(p, 9000);
+	pkt->data.offset = pkt->flags || !pair_rand(p, 2) ?
+			   0 : pair_rand(p, pkt->data.len + 1);
+	pkt->data.rsn = near(p, s->rsn_rcv + 1, 3);
+	pkt->data.cookie = 0;
+	pkt->data.code = MROCE_NAK_INV_REQ + pair_rand(p, 3);
+	pkt->data.has_vec = pair_rand(p, 2);
+	pkt->data.vec[pair_rand(p, 4)] = (u64)mroce_random_u32() << 16;
+	pkt->payload_len = pair_rand(p, 2) ? pkt->data.len - pkt->data.offset :
+					     pair_rand(p, 1400);
+	if (!op_is_response(pkt->opcode))
+		return;
+	pkt->data.msn = near(p, s->msn_una + 1, 3);
+	m = stream_msg(s, pkt->data.msn);
+	if (!m)
+		return;
+	pkt->data.cookie = m->cookie;
+	pkt->data.offset = m->resp_bytes;
+	pkt->payload_len = pair_rand(p, 3) ? m->len - m->resp_bytes :
+					     pair_rand(p, 1400);
+	pkt->flags = m->resp_bytes + pkt->payload_len == m->len ?
+		     MROCE_F_LAST : 0;
+}
+
+static void lie_of_answer(struct pair *p, struct mroce_conn *c,
+			  struct mroce_pkt *pkt)
+{
+	struct mroce_path_tx *tx = c->tx[pair_rand(p, c->n_tx)];
+	u32 psn = near(p, tx->una + 2, pair_rand(p, 3) ? 3 : 270);
+	const struct mroce_slot *sl = &tx->slot[psn_idx(psn)];
+
+	pkt->path = tx->id;
+	pkt->psn = psn;
+	if (pair_rand(p, 2)) {
+		pkt->type = MROCE_T_NAK;
+		pkt->nak.qpn = sl->qpn;
+		pkt->nak.msn = sl->msn;
+		pkt->nak.attempt = sl->attempt + !pair_rand(p, 20);
+		pkt->nak.code = 1 + pair_rand(p, pair_rand(p, 4) ? 3 : 7);
+		pkt->nak.timer = pkt->nak.code == MROCE_NAK_RNR ?
+				 1 + pair_rand(p, 3) : 0;
+		return;
+	}
+	pkt->type = MROCE_T_ACK;
+	pkt->opcode = MROCE_ACK_FULL;
+	pkt->epoch = tx->epoch - !pair_rand(p, 4);
+	pkt->ack.echo_ts = near(p, tx->last_ts, 10);
+	pkt->ack.hold = pair_rand(p, 3);
+	pkt->ack.n_recv = near(p, tx->n_recv, 20);
+	pkt->ack.n_ce = near(p, tx->n_ce, 20);
+	pkt->ack.vec[0] = pair_rand(p, 16);
+	if (!pair_rand(p, 8))
+		pkt->ack.vec[pair_rand(p, 4)] = mroce_random_u32();
+}
+
+/*
+ * Side 1's honest answers are lost; a liar who knows everything speaks in its
+ * place. Side 0's own books must hold whatever he says; its messages may fail.
+ */
+static bool hostile_run(struct kunit *test, u64 seed)
+{
+	struct chaos *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct pair *p = pair_new(test, seed, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	u8 *wire = kunit_kzalloc(test, 16384, GFP_KERNEL);
+	struct mroce_pkt pkt;
+	struct tstream *ts;
+	u32 len, va;
+	int i, k;
+
+	ch->p = p;
+	ch->seed = seed;
+	ch->n_sides = 1;
+	ch->n_streams = 2;
+	for (i = 0; i < 2; i++) {
+		pair_ts(p, 0, i)->tune.timeout = 14;
+		pair_ts(p, 0, i)->tune.retry_cnt = 7;
+		pair_ts(p, 0, i)->tune.rnr_retry = 7;
+		pair_up(p, i);
+	}
+	KUNIT_ASSERT_TRUE(test, pair_run(p, SEC, opened));
+	p->net.cut = true;
+	p->net.jitter_ns = 20000;
+	p->net.slow_copy = pair_rand(p, 2) ? 20000 : 0;
+	p->liar = true;
+	for (k = 0; k < 3000 && !ch->failed; k++) {
+		ts = pair_ts(p, 0, pair_rand(p, 2));
+		if (ts->s.tx_state == MROCE_TX_READY &&
+		    mroce_stream_pending(&ts->s) < 8 &&
+		    ts->n_posted < PAIR_MSGS) {
+			u8 op = chaos_ops[pair_rand(p, ARRAY_SIZE(chaos_ops))];
+
+			len = pair_rand(p, 5000);
+			va = pair_rand(p, 1000);
+			if (op == MROCE_OP_CMP_SWAP || op == MROCE_OP_FETCH_ADD)
+				len = 8;
+			pair_post(p, 0, ts - p->side[0].ts, op, len, va,
+				  !pair_rand(p, 8));
+		}
+		if (ts->n_recv_posted < PAIR_MSGS && !pair_rand(p, 4))
+			pair_post_recv(p, 0, ts - p->side[0].ts, 1);
+		if (ts->s.tx_state == MROCE_TX_ERR ||
+		    ts->s.rx_state == MROCE_RX_ERR || !pair_rand(p, 300) ||
+		    ts->n_posted >= PAIR_MSGS || ts->n_recv_done > 400) {
+			pair_reset(p, 0, ts - p->side[0].ts);
+			check_books(ch);
+			pair_run(p, p->net.jitter_ns + 1, NULL);
+			ts->psn_shift = pair_rand(p, 1 << 24);
+			pair_attach(p, 0, ts - p->side[0].ts);
+			pair_start(p, 0, ts - p->side[0].ts);
+		}
+		memset(&pkt, 0, sizeof(pkt));
+		pkt.conn = c->id;
+		pkt.tag = c->tag;
+		if (pair_rand(p, 2) && c->n_tx)
+			lie_of_answer(p, c, &pkt);
+		else
+			lie_of_data(p, c, ts, &pkt);
+		len = mroce_wire_build(&pkt, wire, 16384);
+		if (!len)
+			continue;
+		if (pkt.type == MROCE_T_DATA && pkt.payload_len < 9000)
+			len += pkt.payload_len;
+		pair_inject(p, 0, wire, len, 50000 + pair_rand(p, 9));
+		pair_run(p, pair_rand(p, 4) ? 0 : pair_rand(p, 3 * MS), NULL);
+		check_books(ch);
+	}
+	pair_free(p);
+	return !ch->failed;
+}
+
+static void test_hostile(struct kunit *test)
+{
+	u64 seed;
+
+	for (seed = 1; seed <= CHAOS_SEEDS; seed++)
+		if (!hostile_run(test, seed))
+			return;
+}
+
 static struct kunit_case chaos_cases[] = {
+	KUNIT_CASE(test_hostile),
 	KUNIT_CASE(test_chaos),
 	{}
 };

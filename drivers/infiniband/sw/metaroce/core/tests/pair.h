@@ -120,6 +120,7 @@ struct pair {
 	u32 replay_len;
 	u16 replay_sport;
 	u8 replay_to;
+	bool liar;		/* packets are forged: do not compare contents */
 	bool self;		/* side 0 alone, connected to itself */
 	struct pair_claim slow[PAIR_SLOW];
 };
