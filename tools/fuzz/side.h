@@ -27,7 +27,7 @@
 
 void fuzz_broken(const char *file, int line, const char *cond,
 		 const char *fmt, ...) __printf(4, 5)
-	__attribute__((noreturn));
+	__attribute__((__noreturn__));
 
 /* The fuzzer's bytes; zeroes when they have run out. */
 struct fuzz_in {

@@ -37,7 +37,7 @@ for target in "$@"; do
 	# A fixed seed: a failure can be had again.
 	if "$out/$target" -seed="${FUZZ_SEED:-1}" -max_total_time="$secs" \
 			-max_len=2048 -rss_limit_mb=1024 -timeout=10 \
-			-print_final_stats=1 -use_value_profile=1 \
+			-print_final_stats=1 \
 			-artifact_prefix="$out/found/$target/" \
 			"$out/corpus/$target" "$out/seeds/$target" \
 			>"$log" 2>&1; then
