@@ -14,12 +14,6 @@
 
 #include "net.h"
 
-/*
- * Larger packets (lo has an MTU of 64 KiB) would need more page fragments than
- * a packet descriptor has: eight pages, wherever they begin.
- */
-#define MROCE_MAX_MTU		(8 * 4096 + 256)
-
 /* Timers do not fire closer together than this, whatever core says. */
 #define MROCE_TIMER_MIN_NS	(20 * NSEC_PER_USEC)
 
@@ -272,6 +266,7 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	if (err)
 		goto err_id;
 	mroce_nconn_cfg(nc, self, &cfg);
+	nc->route_mtu = cfg.link_mtu;
 	err = mroce_conn_init(&nc->core, &mroce_nconn_ops, &cfg, mroce_now());
 	if (err)
 		goto err_sock;

@@ -39,6 +39,11 @@
 #define MROCE_TX_ROUNDS		8	/* batches before others get the CPU */
 #define MROCE_TX_INFLIGHT	(512 << 10)	/* bytes in qdiscs, see tx.c */
 #define MROCE_RX_BATCH		64	/* packets per pass */
+/*
+ * Larger packets (lo has an MTU of 64 KiB) would need more page fragments than
+ * a packet descriptor has: eight pages, wherever they begin.
+ */
+#define MROCE_MAX_MTU		(8 * 4096 + 256)
 #define MROCE_CONN_BITS		10
 #define MROCE_GID_BITS		6
 #define MROCE_MAX_CONNS		65535	/* per namespace: 16-bit index */
@@ -64,6 +69,7 @@ struct mroce_sock {
 #define MROCE_RESET_BUCKETS	64
 
 struct mroce_ratelimit {
+	spinlock_t lock;		/* leaf, softirq only */
 	unsigned long start;		/* jiffies */
 	u16 total;
 	u8 per_addr[MROCE_RESET_BUCKETS];
@@ -97,7 +103,7 @@ struct mroce_net {
 	DECLARE_HASHTABLE(conns, MROCE_CONN_BITS); /* by address pair */
 	DECLARE_HASHTABLE(gids, MROCE_GID_BITS);   /* by local address */
 	struct list_head groups;	/* multicast memberships, RCU */
-	struct mroce_ratelimit rl;	/* NAPI of socket 0 and 1: lock */
+	struct mroce_ratelimit rl;	/* of RESETs */
 };
 
 /* A local address and the device that owns it. */
@@ -147,6 +153,7 @@ struct mroce_nconn {
 	/* of the transmit owner */
 	struct dst_entry *dst;
 	u32 dst_cookie;
+	u16 route_mtu;			/* of the last packet's route */
 	int tx_cpu;			/* + 1; XPS */
 	struct socket *sock;		/* charges packets, see tx.c */
 	void (*saved_write_space)(struct sock *sk);

@@ -231,6 +231,7 @@ static struct mroce_net *mroce_net_create(struct net *net)
 	hash_init(mn->conns);
 	hash_init(mn->gids);
 	INIT_LIST_HEAD(&mn->groups);
+	spin_lock_init(&mn->rl.lock);
 	mn->seed = get_random_u32();
 
 	mn->napi_dev = mroce_alloc_napi_dev();

@@ -173,9 +173,10 @@ static bool mroce_reset_allowed(struct mroce_net *mn,
 				 MROCE_RESET_BUCKETS];
 	bool ok;
 
-	spin_lock(&mn->lock);
+	spin_lock(&rl->lock);
 	if (!rl->total || time_after(jiffies, rl->start + HZ)) {
-		memset(rl, 0, sizeof(*rl));
+		memset(rl->per_addr, 0, sizeof(rl->per_addr));
+		rl->total = 0;
 		rl->start = jiffies;
 	}
 	ok = rl->total < MROCE_RESET_RATE && *addr < MROCE_RESET_RATE_ADDR;
@@ -183,7 +184,7 @@ static bool mroce_reset_allowed(struct mroce_net *mn,
 		rl->total++;
 		(*addr)++;
 	}
-	spin_unlock(&mn->lock);
+	spin_unlock(&rl->lock);
 	return ok;
 }
 
@@ -481,10 +482,6 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 	mroce_rx_flush(b);
 	mroce_rx_free_skbs(b);
 	mroce_rx_send_resets(b);
-	/*
-	 * Others may use the batch while packets go out? No: nothing below
-	 * polls. But forget it first, kicking needs only the array.
-	 */
 	for (i = 0; i < b->n_touched; i++) {
 		mroce_tx_kick(b->touched[i]);
 		mroce_nconn_put(b->touched[i]);

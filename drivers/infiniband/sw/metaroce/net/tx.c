@@ -277,16 +277,18 @@ static void mroce_gso_limits(const struct mroce_nconn *nc,
 {
 	const struct net_device *dev = dst_dev_rcu(dst);
 	u32 l3 = nc->core.cfg.l3_len;
+	u32 size;
 
 	g->max_seg = dst_mtu(dst) - l3;
 	g->max_segs = min_t(u32, READ_ONCE(dev->gso_max_segs),
 			    UDP_MAX_SEGMENTS);
 	/* Headers of lower layers count too; 65535 is IP's own limit. */
-	g->max_size = min_t(u32, READ_ONCE(dev->gso_max_size), U16_MAX) -
-		      MAX_HEADER - l3;
+	size = min_t(u32, READ_ONCE(dev->gso_max_size), U16_MAX);
 	/* IPsec and tunnels by route add headers: leave it to the stack. */
-	if (dst->header_len || g->max_segs < 2)
+	if (dst->header_len || g->max_segs < 2 || size <= MAX_HEADER + l3)
 		g->max_size = 0;
+	else
+		g->max_size = size - MAX_HEADER - l3;
 }
 
 /* How many packets from @txd on fit one skb? They share path and length. */
@@ -434,6 +436,7 @@ static void mroce_tx_send(struct mroce_nconn *nc, struct mroce_tx_batch *b,
 	if (!sk_wmem_alloc_get(nc->sock->sk))
 		nc->tx_cpu = smp_processor_id() + 1;
 	mroce_gso_limits(nc, dst, &gso);
+	nc->route_mtu = min_t(u32, dst_mtu(dst), MROCE_MAX_MTU);
 
 	for (i = 0; i < n; i += run) {
 		const struct mroce_txd *txd = b->txd + i;
@@ -528,6 +531,8 @@ void mroce_tx_kick(struct mroce_nconn *nc)
 		mroce_tx_send(nc, b, n);
 		now = mroce_now();
 		spin_lock(&nc->lock);
+		if (unlikely(nc->route_mtu != nc->core.cfg.link_mtu))
+			mroce_conn_set_mtu(&nc->core, nc->route_mtu);
 		if (++rounds == MROCE_TX_ROUNDS) {
 			more = true;
 			break;
