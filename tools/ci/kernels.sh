@@ -215,10 +215,11 @@ make_uml() {
 	"$TOP/tools/ci/deps.sh" build
 	say "building the $1 kernel ${src##*/linux-} (once; minutes)"
 	mkdir -p "$CACHE/kernels"
-	tmpdir=$(mktemp -d "$CACHE/kernels/.tmp.XXXXXX")
-	o=$tmpdir/build
-	log=$tmpdir/log
-	mkdir "$o"
+	# Not a temporary: a build that was interrupted goes on there
+	work=$CACHE/kernels/.build-${3##*/}
+	o=$work/build
+	log=$work/log
+	mkdir -p "$o"
 	(
 		cd "$src"
 		make -s ARCH=um O="$o" defconfig
@@ -233,22 +234,23 @@ make_uml() {
 
 	make -C "$src" ARCH=um O="$o" -j "$JOBS" >"$log" 2>&1 ||
 		{ grep -A 5 -E 'error:|Error |undefined' "$log" >&2; die "$1: build failed"; }
-	make -C "$src" ARCH=um O="$o" INSTALL_MOD_PATH="$tmpdir/modules" \
+	rm -rf "$work/modules"
+	make -C "$src" ARCH=um O="$o" INSTALL_MOD_PATH="$work/modules" \
 		INSTALL_MOD_STRIP=1 modules_install >>"$log" 2>&1 ||
 		{ tail -n 30 "$log" >&2; die "$1: modules_install failed"; }
-	cp "$o/include/config/kernel.release" "$tmpdir/release"
-	rm -f "$tmpdir/modules/lib/modules"/*/build
-	mv "$o/linux" "$tmpdir/image"
-	# Objects are of no use to an external module; the rest is 10 % of it
-	rm -f "$o"/vmlinux*
-	find "$o" -name .tmp_versions -prune -o \( -name '*.o' -o -name '*.a' \
-		-o -name '*.ko' -o -name '.*.cmd' \) -type f \
-		! -path "$o/scripts/*" ! -path "$o/tools/*" -delete
-	echo "ARCH=um" >"$tmpdir/buildargs"
+	cp "$o/include/config/kernel.release" "$work/release"
+	rm -f "$work/modules/lib/modules"/*/build
+	cp "$o/linux" "$work/image"
+	echo "ARCH=um" >"$work/buildargs"
+
+	# From here on it cannot go on, only be moved into place. Objects are of
+	# no use to an external module, and the rest is a tenth of it.
+	rm -f "$o"/vmlinux* "$o/linux"
+	find "$o" \( -name '*.o' -o -name '*.a' -o -name '*.ko' -o -name '.*.cmd' \) \
+		-type f ! -path "$o/scripts/*" ! -path "$o/tools/*" -exec rm -f {} +
 	# The build tree names itself in its top Makefile
-	grep -rlF "$tmpdir" "$o/Makefile" | xargs -r sed -i "s|$tmpdir|$3|g"
-	mv "$tmpdir" "$3"
-	tmpdir=
+	sed -i "s|$work|$3|g" "$o/Makefile"
+	mv "$work" "$3"
 }
 
 # ---- Debian's binary kernels -----------------------------------------------
@@ -442,7 +444,7 @@ gc() {
 		# shellcheck disable=SC2012
 		ls -dt "$CACHE/kernels/$f"-[0-9]* 2>/dev/null | tail -n +2
 	done | xargs -rt rm -rf
-	rm -rf "$CACHE/kernels"/.tmp.* "$CACHE/src"/.tmp.*
+	rm -rf "$CACHE/kernels"/.tmp.* "$CACHE/kernels"/.build-* "$CACHE/src"/.tmp.*
 }
 
 case ${1:-} in
