@@ -103,6 +103,13 @@ void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 {
 	u32 ts = conn_ts(c, now);
 
+	/* After a long rest the stamps have come around: the old ones say
+	 * nothing any more. The receiver forgets them, too.
+	 */
+	if (now - p->last_tx_ns > 60 * SEC) {
+		p->last_ts = ts - 1;
+		p->has_echo = false;
+	}
 	if (!mroce_seq_after(ts, p->last_ts))
 		ts = p->last_ts + 1;
 	p->last_ts = ts;

@@ -296,6 +296,24 @@ static void test_mtu_change(struct kunit *test)
 	pair_free(p);
 }
 
+/* A path rests longer than its stamps last: it is measured again at once. */
+static void test_long_rest(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 19, 1500);
+	struct mroce_path_tx *tx;
+
+	pair_up(p, 0);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, S_NS, open_and_idle));
+	pair_run(p, 200 * S_NS, NULL);
+	tx = p->side[0].c.tx[p->side[0].c.cur_tx];
+	tx->srtt_ns = 0;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, S_NS, pair_all_done));
+	KUNIT_EXPECT_GE(test, tx->srtt_ns, p->net.delay_ns);
+	pair_free(p);
+}
+
 /* ---- refusals ---------------------------------------------------------------------- */
 
 static void test_rnr(struct kunit *test)
@@ -607,6 +625,7 @@ static struct kunit_case transport_cases[] = {
 	KUNIT_CASE(test_tail_lost),
 	KUNIT_CASE(test_rehome),
 	KUNIT_CASE(test_mtu_change),
+	KUNIT_CASE(test_long_rest),
 	KUNIT_CASE(test_retry_exceeded),
 	KUNIT_CASE(test_rnr),
 	KUNIT_CASE(test_rnr_exceeded),
