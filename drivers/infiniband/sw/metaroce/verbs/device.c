@@ -15,6 +15,8 @@
 #define MROCE_GID_TABLE_LEN	1024
 #define MROCE_FW_MAJOR		1U
 #define MROCE_VENDOR_ID		0xffffff
+/* IB_DEVICE_ATOMIC_WRITE; the oldest kernels have no name for the bit. */
+#define MROCE_CAP_ATOMIC_WRITE	BIT_ULL(40)
 #define MROCE_DEF_MBPS		SPEED_10000	/* netdevs without a speed */
 
 /* All devices, for GUIDs of which no two are equal. */
@@ -154,7 +156,8 @@ static int mroce_query_device(struct ib_device *ibdev,
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_SRQ_RESIZE |
-				 IB_DEVICE_MEM_MGT_EXTENSIONS;
+				 IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 MROCE_CAP_ATOMIC_WRITE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = MROCE_MAX_SGE;
 	attr->max_recv_sge = MROCE_MAX_SGE;
