@@ -9,7 +9,6 @@
  * collection, CLOSE) or its device goes: then it is unlinked from the tables,
  * and the last reference queues mroce_nconn_free_work().
  */
-#include <linux/jhash.h>
 #include <linux/wait_bit.h>
 
 #include "net.h"
@@ -21,8 +20,7 @@ static u32 mroce_nconn_hash(const struct mroce_net *mn,
 			    const struct in6_addr *ours,
 			    const struct in6_addr *peer)
 {
-	return jhash2(ours->s6_addr32, 4,
-		      jhash2(peer->s6_addr32, 4, mn->seed));
+	return __ipv6_addr_jhash(ours, __ipv6_addr_jhash(peer, mn->seed));
 }
 
 /* ---- what core asks of us --------------------------------------------------- */
@@ -470,8 +468,8 @@ void mroce_nconn_run_kicks(struct mroce_net *mn)
 
 	llist_for_each_entry_safe(nc, tmp, llist_reverse_order(list),
 				  kick_node) {
-		/* A kick that comes from now on queues it again. */
 		clear_bit(MROCE_NC_KICK, &nc->flags);
+		/* A kick that comes from now on queues it again. */
 		smp_mb__after_atomic();
 		mroce_tx_kick(nc);
 		mroce_nconn_put(nc);

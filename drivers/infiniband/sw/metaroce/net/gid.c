@@ -5,14 +5,13 @@
  * in the namespace of the GID's netdev, which need not be the link's (macvlan
  * and VLAN children can live elsewhere). And multicast memberships.
  */
-#include <linux/jhash.h>
 #include <rdma/ib_cache.h>
 
 #include "net.h"
 
 static u32 mroce_gid_hash(const struct in6_addr *addr)
 {
-	return jhash2(addr->s6_addr32, 4, 0);
+	return __ipv6_addr_jhash(addr, 0);
 }
 
 static bool mroce_gid_wanted(const struct ib_gid_attr *attr)

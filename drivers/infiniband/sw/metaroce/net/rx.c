@@ -12,7 +12,6 @@
  * A super-packet (GSO of a local sender, or GRO) is handled as it is: segments
  * lie at every gso_size bytes, wherever the skb keeps them.
  */
-#include <linux/jhash.h>
 #include <linux/percpu.h>
 
 #include "net.h"
@@ -21,9 +20,9 @@
 #define MROCE_RX_RESETS		4
 /*
  * Longer packets carry payload or padding, so their header is no longer than
- * that of DATA (or of an ACK); shorter ones are looked at as a whole.
+ * that of DATA; shorter ones are looked at as a whole.
  */
-#define MROCE_RX_PEEK		96
+#define MROCE_RX_PEEK		MROCE_MAX_DATA_HDR
 #define MROCE_RX_SMALL		(MROCE_MAX_HDR + 64)
 
 struct mroce_rx_claim {
@@ -144,6 +143,8 @@ static void mroce_rx_flush(struct mroce_rx_batch *b)
 
 	if (!nc)
 		return;
+	/* Held if there is one: beyond what sparse can follow. */
+	__acquire(&nc->lock);
 	mroce_rx_place(b);
 	b->nc = NULL;
 	spin_unlock(&nc->lock);
@@ -159,6 +160,7 @@ static void mroce_rx_begin(struct mroce_rx_batch *b, struct mroce_nconn *nc)
 	}
 	mroce_rx_flush(b);
 	spin_lock(&nc->lock);
+	__release(&nc->lock);
 	b->nc = nc;
 }
 
@@ -169,7 +171,7 @@ static bool mroce_reset_allowed(struct mroce_net *mn,
 				const struct in6_addr *peer)
 {
 	struct mroce_ratelimit *rl = &mn->rl;
-	u8 *addr = &rl->per_addr[jhash2(peer->s6_addr32, 4, mn->seed) %
+	u8 *addr = &rl->per_addr[__ipv6_addr_jhash(peer, mn->seed) %
 				 MROCE_RESET_BUCKETS];
 	bool ok;
 
@@ -499,9 +501,6 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 
 int mroce_rx_init(void)
 {
-	BUILD_BUG_ON(MROCE_RX_PEEK < MROCE_MAX_DATA_HDR ||
-		     MROCE_RX_PEEK < MROCE_ACK_LEN ||
-		     MROCE_RX_PEEK < MROCE_DGRAM_LEN);
 	mroce_rx_batches = alloc_percpu(struct mroce_rx_batch);
 	return mroce_rx_batches ? 0 : -ENOMEM;
 }
