@@ -244,11 +244,14 @@ static int post_kernel(struct mroce_qp *qp, const struct ib_send_wr *wr,
 		       const struct ib_send_wr **bad)
 {
 	struct mroce_sq *sq = &qp->sq;
+	const struct ib_send_wr *next;
 	unsigned long flags;
 	int err = 0;
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
-	for (; wr; wr = wr->next) {
+	for (; wr; wr = next) {
+		/* once it is in the ring it may complete and be freed */
+		next = wr->next;
 		if (mroce_sq_held(sq) >= sq->max_wr) {
 			err = -ENOMEM;
 			break;

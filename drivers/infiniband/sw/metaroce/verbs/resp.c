@@ -130,6 +130,7 @@ int mroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		    const struct ib_recv_wr **bad)
 {
 	struct mroce_qp *qp = to_mqp(ibqp);
+	const struct ib_recv_wr *next;
 	unsigned long flags;
 	int err = 0;
 
@@ -138,7 +139,9 @@ int mroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	spin_lock_irqsave(&qp->rq_lock, flags);
-	for (; wr; wr = wr->next) {
+	for (; wr; wr = next) {
+		/* once it is in the ring it may complete and be freed */
+		next = wr->next;
 		err = mroce_rq_push(qp->rq.q, qp->rq.max_sge, wr);
 		if (err) {
 			*bad = wr;

@@ -109,6 +109,7 @@ static int mroce_post_srq_recv(struct ib_srq *ibsrq,
 			       const struct ib_recv_wr **bad)
 {
 	struct mroce_srq *srq = to_msrq(ibsrq);
+	const struct ib_recv_wr *next;
 	unsigned long flags;
 	int err = 0;
 
@@ -117,7 +118,9 @@ static int mroce_post_srq_recv(struct ib_srq *ibsrq,
 		return -EINVAL;
 	}
 	spin_lock_irqsave(&srq->lock, flags);
-	for (; wr; wr = wr->next) {
+	for (; wr; wr = next) {
+		/* once it is in the ring it may complete and be freed */
+		next = wr->next;
 		err = mroce_rq_push(srq->q, srq->max_sge, wr);
 		if (err)
 			break;
