@@ -106,7 +106,7 @@ void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 	/* After a long rest the stamps have come around: the old ones say
 	 * nothing any more. The receiver forgets them, too.
 	 */
-	if (now - p->last_tx_ns > 60 * SEC) {
+	if ((s64)(now - p->last_tx_ns) > (s64)(60 * SEC)) {
 		p->last_ts = ts - 1;
 		p->has_echo = false;
 	}

@@ -639,6 +639,24 @@ static void test_dead_is_silent(struct kunit *test)
 	pair_free(p);
 }
 
+/* An acknowledgment was handled later by the clock, but earlier: the stamps of a
+ * path rise all the same (rule 27).
+ */
+static void test_stamps_rise(struct kunit *test)
+{
+	struct pair *p = connected(test, 23);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_slot sl = {};
+	u32 last;
+
+	last = conn_ts(c, p->now) + 5;
+	c->tx[0]->last_ts = last;
+	c->tx[0]->last_tx_ns = p->now + 1;
+	path_tx_stamp(c, c->tx[0], &sl, p->now);
+	KUNIT_EXPECT_EQ(test, sl.ts, last + 1);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -663,6 +681,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_time_goes_back),
 	KUNIT_CASE(test_tiny_mtu),
 	KUNIT_CASE(test_dead_is_silent),
+	KUNIT_CASE(test_stamps_rise),
 	{}
 };
 
