@@ -639,6 +639,30 @@ static void test_dead_is_silent(struct kunit *test)
 	pair_free(p);
 }
 
+/* A QPN does not speak before its former life is silent (rule 25). */
+static void test_quarantine(struct kunit *test)
+{
+	struct pair *p = connected(test, 22);
+	struct mroce_stream *s = &pair_ts(p, 0, 0)->s;
+
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 5000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 100, 0, false);
+	pair_pump(p, 0);
+	pair_reset(p, 0, 0);
+	pair_reset(p, 1, 0);
+	pair_up(p, 0);
+	KUNIT_EXPECT_EQ(test, s->quarantine, 5U);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	pair_run(p, 10 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, s->msn_snd, s->msn_una);
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, s->quarantine, 0U);
+	KUNIT_EXPECT_EQ(test, pair_ts(p, 0, 0)->n_err_done, 0U);
+	pair_free(p);
+}
+
 /* An acknowledgment was handled later by the clock, but earlier: the stamps of a
  * path rise all the same (rule 27).
  */
@@ -654,6 +678,25 @@ static void test_stamps_rise(struct kunit *test)
 	c->tx[0]->last_tx_ns = p->now + 1;
 	path_tx_stamp(c, c->tx[0], &sl, p->now);
 	KUNIT_EXPECT_EQ(test, sl.ts, last + 1);
+	pair_free(p);
+}
+
+/* A fenced message waits for all earlier ones, whatever they are. */
+static void test_fence_waits(struct kunit *test)
+{
+	struct pair *p = connected(test, 24);
+	struct mroce_stream *s = &pair_ts(p, 0, 0)->s;
+	u32 una = s->msn_una;
+
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, true);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, false);
+	pair_pump(p, 0);
+	KUNIT_EXPECT_EQ(test, s->msn_snd, una + 2);
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
 	pair_free(p);
 }
 
@@ -681,7 +724,9 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_time_goes_back),
 	KUNIT_CASE(test_tiny_mtu),
 	KUNIT_CASE(test_dead_is_silent),
+	KUNIT_CASE(test_quarantine),
 	KUNIT_CASE(test_stamps_rise),
+	KUNIT_CASE(test_fence_waits),
 	{}
 };
 

@@ -146,6 +146,10 @@ static int t_place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 		dst = ts->mem + cl->va;
 		break;
 	case MROCE_CLAIM_RECV:
+		/* a completed receive is its owner's: hands off */
+		if (!ts->side->pair->liar)
+			KUNIT_EXPECT_GE(ts->side->pair->test, cl->rsn,
+					ts->n_recv_done);
 		dst = ts->rbuf + cl->rsn * ts->rsize + cl->off;
 		break;
 	default:
