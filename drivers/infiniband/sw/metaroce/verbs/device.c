@@ -185,7 +185,7 @@ static int mroce_query_device(struct ib_device *ibdev,
 	return 0;
 }
 
-static u32 dev_counter(struct mroce_dev *dev, enum mroce_dev_counter c)
+u64 mroce_dev_sum(struct mroce_dev *dev, enum mroce_dev_counter c)
 {
 	u64 sum = 0;
 	int cpu;
@@ -208,8 +208,8 @@ static int mroce_query_port(struct ib_device *ibdev, u32 port,
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = MROCE_MAX_MSG;
-	attr->bad_pkey_cntr = dev_counter(dev, MROCE_DCNT_UD_PKEY);
-	attr->qkey_viol_cntr = dev_counter(dev, MROCE_DCNT_UD_QKEY);
+	attr->bad_pkey_cntr = mroce_dev_sum(dev, MROCE_DCNT_UD_PKEY);
+	attr->qkey_viol_cntr = mroce_dev_sum(dev, MROCE_DCNT_UD_QKEY);
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 
@@ -370,6 +370,7 @@ int mroce_verbs_setup(struct mroce_dev *dev)
 	ib_set_device_ops(ibdev, &mroce_mr_ops);
 	ib_set_device_ops(ibdev, &mroce_srq_ops);
 	ib_set_device_ops(ibdev, &mroce_qp_ops);
+	ib_set_device_ops(ibdev, &mroce_mad_ops);
 out:
 	dev_put(ndev);
 	return err;
@@ -399,9 +400,8 @@ void mroce_verbs_cleanup(struct mroce_dev *dev)
 }
 
 /*
- * No process_mad: a port of this kind has no subnet management, and what comes
- * for QP1 goes to the agents that registered. No memory windows, XRC, flow
- * steering or on-demand paging: the core answers -EOPNOTSUPP for them.
+ * No memory windows, XRC, flow steering or on-demand paging: the core answers
+ * -EOPNOTSUPP for them.
  */
 const struct ib_device_ops mroce_dev_ops = {
 	.owner = THIS_MODULE,

@@ -338,5 +338,9 @@ extern const struct ib_device_ops mroce_cq_ops;
 extern const struct ib_device_ops mroce_mr_ops;
 extern const struct ib_device_ops mroce_srq_ops;
 extern const struct ib_device_ops mroce_qp_ops;
+extern const struct ib_device_ops mroce_mad_ops;
+
+/* device.c: one of the per-CPU counters */
+u64 mroce_dev_sum(struct mroce_dev *dev, enum mroce_dev_counter c);
 
 #endif /* MROCE_VERBS_H */
