@@ -137,6 +137,7 @@ struct mroce_group {
  * packets hold none: mroce_nconn_free_work() ends both first.
  */
 struct mroce_nconn {
+	struct rcu_head rcu;		/* kfree_rcu() wants it near the start */
 	struct mroce_conn core;
 	spinlock_t lock;		/* core's */
 	bool tx_owner;			/* somebody is in the transmit loop */
@@ -164,7 +165,6 @@ struct mroce_nconn {
 	struct llist_node kick_node;	/* mn->kicks */
 	unsigned long flags;		/* MROCE_NC_* */
 	struct work_struct free_work;
-	struct rcu_head rcu;
 };
 
 #define MROCE_NC_KICK		0	/* on mn->kicks */
