@@ -291,7 +291,8 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	c->hint_ns = now;
 	c->last_heard_ns = now;
 	if (c->init_tries == 1)
-		c->probe_rtt_ns = max_t(u64, now - c->init_sent_ns, US);
+		/* Another CPU's clock may have been read earlier. */
+		c->probe_rtt_ns = max_t(s64, now - c->init_sent_ns, US);
 	conn_set_state(c, MROCE_CONN_OPEN);
 	conn_open(c);
 }

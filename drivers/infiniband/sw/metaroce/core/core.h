@@ -376,7 +376,8 @@ struct mroce_stream {
 	u8 retries_left, rnr_left;
 	u8 rd_out;			/* Reads and atomics outstanding */
 	u8 drain_status;		/* enum mroce_status */
-	bool held;			/* refused: until hold_until */
+	bool held;			/* until hold_until: refused, */
+	bool held_nomem;		/* or no memory for a payload */
 	u32 drain_msn;
 	u64 hold_until;
 	u32 msn_una;			/* oldest incomplete */

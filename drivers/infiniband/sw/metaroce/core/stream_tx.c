@@ -385,6 +385,7 @@ static void stream_void(struct mroce_stream *s, u32 msn, bool and_later)
 static void stream_hold(struct mroce_stream *s, u64 until)
 {
 	s->held = true;
+	s->held_nomem = false;
 	s->hold_until = until;
 	stream_schedule(s);
 }
@@ -395,8 +396,10 @@ static void stream_hold(struct mroce_stream *s, u64 until)
 void stream_no_memory(struct mroce_stream *s, u64 now)
 {
 	cnt_inc(s->conn, MROCE_CNT_NOMEM);
-	if (!s->held || s->hold_until < now)
-		stream_hold(s, now + MROCE_NOMEM_NS);
+	if (s->held && s->hold_until > now)
+		return;
+	stream_hold(s, now + MROCE_NOMEM_NS);
+	s->held_nomem = true;
 }
 
 /* Message @m waits for another attempt, from @off on. */
@@ -420,7 +423,7 @@ static void stream_rnr(struct mroce_stream *s, struct mroce_msg *m,
 		       const struct mroce_pkt *pkt, u64 now)
 {
 	cnt_inc(s->conn, MROCE_CNT_RNR_RECV);
-	if (s->held)
+	if (s->held && !s->held_nomem)
 		return;		/* the same round of refusals */
 	if (s->a.rnr_retry < 7) {
 		if (!s->rnr_left) {
@@ -440,7 +443,7 @@ static void stream_not_ready(struct mroce_stream *s, struct mroce_msg *m,
 {
 	u64 t = stream_retry_ns(s);
 
-	if (s->held)
+	if (s->held && !s->held_nomem)
 		return;
 	if (t) {
 		if (!s->retries_left) {

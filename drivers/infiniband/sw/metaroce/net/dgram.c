@@ -108,7 +108,6 @@ int mroce_dgram_send(struct mroce_dev *dev, struct net *net,
 	err = d->fill(d->arg, skb_put(skb, d->len), d->len);
 	if (err)
 		goto drop;
-	mroce_dev_count(dev, MROCE_DCNT_UD_SENT);
 	/* Consumes skb and dst. */
 	switch (mroce_dgram_out(mn, skb, dst, &d->addr)) {
 	case NET_XMIT_SUCCESS:
