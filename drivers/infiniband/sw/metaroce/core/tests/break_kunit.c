@@ -99,7 +99,7 @@ static struct mroce_pkt forge_write(struct pair *p, int to, int i, u32 msn,
 	return pkt;
 }
 
-/* An error answer to what was not sent yet, or with a foreign cookie. */
+/* An error answer to what was not sent yet, answers with a foreign cookie. */
 static void test_error_of_unsent(struct kunit *test)
 {
 	struct pair *p = connected(test, 1);
@@ -122,6 +122,11 @@ static void test_error_of_unsent(struct kunit *test)
 	pkt.data.code = MROCE_NAK_ACCESS;
 	pkt.data.cookie = a->msg[1].m.cookie + 1;
 	forged_rx(p, 0, &pkt, NULL);
+
+	pkt = forge(p, 0, 0, MROCE_OP_READ_RESP, a->s.msn_una);
+	pkt.data.cookie = a->msg[1].m.cookie + 1;
+	pkt.payload_len = 100;
+	KUNIT_EXPECT_FALSE(test, accept(p, 0, &pkt, NULL));
 
 	KUNIT_EXPECT_EQ(test, a->s.tx_state, MROCE_TX_READY);
 	p->net.cut = false;
@@ -700,6 +705,36 @@ static void test_fence_waits(struct kunit *test)
 	pair_free(p);
 }
 
+/* A fatal refusal stops the message and what follows, not what precedes it. */
+static void test_fatal_voids_later(struct kunit *test)
+{
+	struct pair *p = connected(test, 25);
+	struct tstream *a = pair_ts(p, 0, 0);
+	struct mroce_path_tx *tx;
+	struct mroce_pkt pkt;
+	int i;
+
+	p->net.cut = true;
+	for (i = 0; i < 3; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, false);
+	pair_pump(p, 0);
+	tx = p->side[0].c.tx[p->side[0].c.cur_tx];
+	KUNIT_ASSERT_EQ(test, tx->nxt - tx->una, 3U);
+	pkt = forge_nak(p, 0, tx->id, MROCE_NAK_ACCESS);
+	pkt.psn++;
+	pkt.nak.msn++;
+	mroce_conn_rx(&p->side[0].c, &pkt, NULL, NULL, p->now);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, !!(tx->slot[psn_idx(tx->una + i)].flags &
+					 MROCE_SLOT_VOID), i > 0);
+	p->net.cut = false;
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->n_done, 3U);
+	KUNIT_EXPECT_EQ(test, a->msg[1].st, MROCE_ST_OK);
+	KUNIT_EXPECT_EQ(test, a->msg[2].st, MROCE_ST_REM_ACCESS);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -727,6 +762,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_quarantine),
 	KUNIT_CASE(test_stamps_rise),
 	KUNIT_CASE(test_fence_waits),
+	KUNIT_CASE(test_fatal_voids_later),
 	{}
 };
 
