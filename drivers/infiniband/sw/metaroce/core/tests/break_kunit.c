@@ -735,6 +735,74 @@ static void test_fatal_voids_later(struct kunit *test)
 	pair_free(p);
 }
 
+/* A message that was accepted whole is accepted once, whatever comes again. */
+static void test_accepted_once(struct kunit *test)
+{
+	struct pair *p = connected(test, 26);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 msn = b->s.msn_rcv, cum;
+	u8 data[2000] = { 1 };
+	struct mroce_pkt pkt;
+	u64 v = 1;
+
+	/* waits for its turn: a request is still in work, a Write is kept */
+	pkt = forge(p, 1, 0, MROCE_OP_READ_REQ, msn + 2);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	pkt = forge(p, 1, 0, MROCE_OP_READ_REQ, msn + 2);
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_TRUE(test, nak_waits(p, 1, MROCE_NAK_PENDING));
+	pkt = forge_write(p, 1, 0, msn + 3, 64, 8);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, &v));
+	pkt = forge_write(p, 1, 0, msn + 3, 64, 8);
+	pkt.data.attempt = 1;
+	cum = p->side[1].c.rx[FORGED_PATH]->cum;
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, &v));
+	KUNIT_EXPECT_EQ(test, p->side[1].c.rx[FORGED_PATH]->cum, cum + 1);
+
+	/* the LAST packet of a WRITE_IMM came twice, the first not yet */
+	pair_post_recv(p, 1, 0, 1);
+	pkt = forge(p, 1, 0, MROCE_OP_WRITE_IMM, msn);
+	pkt.data.len = 2000;
+	pkt.data.offset = 1000;
+	pkt.payload_len = 1000;
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, data));
+	pkt.psn++;
+	pkt.ts++;
+	KUNIT_EXPECT_FALSE(test, accept(p, 1, &pkt, data));
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, msn);
+	KUNIT_EXPECT_EQ(test, b->n_recv_done, 0U);
+	pkt = forge(p, 1, 0, MROCE_OP_WRITE_IMM, msn);
+	pkt.flags = 0;
+	pkt.data.len = 2000;
+	pkt.payload_len = 1000;
+	p->liar = true;
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, data));
+	KUNIT_EXPECT_EQ(test, b->n_recv_done, 1U);
+	pair_free(p);
+}
+
+/* Another route: all that is outstanding goes that way, at once. */
+static void test_rehome_resends(struct kunit *test)
+{
+	struct pair *p = connected(test, 27);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_path_tx *tx;
+	u16 port;
+
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
+	pair_pump(p, 0);
+	tx = c->tx[c->cur_tx];
+	port = tx->sport;
+	KUNIT_ASSERT_EQ(test, tx->nxt - tx->una, 3U);
+	mroce_conn_rehome(c, tx, p->now);
+	KUNIT_EXPECT_EQ(test, tx->n_lost, 3U);
+	KUNIT_EXPECT_NE(test, tx->sport, port);
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 100 * US, pair_all_done));
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -763,6 +831,8 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_stamps_rise),
 	KUNIT_CASE(test_fence_waits),
 	KUNIT_CASE(test_fatal_voids_later),
+	KUNIT_CASE(test_accepted_once),
+	KUNIT_CASE(test_rehome_resends),
 	{}
 };
 
