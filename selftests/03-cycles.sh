@@ -14,8 +14,9 @@ opener=$t_bg
 [ "$LINK_TYPE" = metaroce ] || { t_kill_tree "$opener"; reap "$opener" 5; }
 t0=$SECONDS
 for ((i = 0; i < n; i++)); do
-	links_up >"$t_tmp/out" 2>&1 || { echo "add failed" >>"$t_tmp/out"; break; }
-	timeout 60 "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -n 40 -s 20000 \
+	{ link_add $DEVA va1 "$NSA" && link_add $DEVB vb1 "$NSB"; } >"$t_tmp/out" 2>&1 ||
+		{ echo "add failed" >>"$t_tmp/out"; break; }
+	timeout $((30 * T_SLOW)) "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -n 40 -s 20000 \
 		-q $((1 + i % 3)) >"$t_tmp/out" 2>&1 || break
 	# Either end first; now and then the netdev instead
 	case $((i % 4)) in

@@ -11,7 +11,7 @@ need_bin
 secs=$(scale 12 4)
 net_up 2 1500 || { result 1 topology; t_done; }
 loop() { # CMDS: in the background for $secs seconds
-	bg /dev/null timeout -k 2 $((secs + 20)) bash -c '
+	bg /dev/null timeout -k 2 $((secs + 20 * T_SLOW)) bash -c '
 		end=$((SECONDS + $2))
 		while [ $SECONDS -lt $end ]; do eval "$1"; done' - "$1" "$secs"
 	loops+=("$t_bg")

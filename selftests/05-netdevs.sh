@@ -75,6 +75,7 @@ if have "bond" ip -n "$NSA" link add mrbond type bond mode active-backup miimon 
 		bg "$t_tmp/storm" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" \
 			-g 10.5.0.1 -g 10.5.0.2 -t 3 -T 16
 		pid=$t_bg
+		snap $DEVA
 		t_wait 10 grown $DEVA sent_pkts 200
 		a link set va1 down
 		reap "$pid" 40

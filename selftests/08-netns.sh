@@ -74,7 +74,7 @@ if t_wait 5 exclusive; then
 	ip link add mrx0 type dummy
 	ip link set mrx0 up
 	rdma link add mroce_e type "$LINK_TYPE" netdev mrx0
-	timeout 10 rdma dev set mroce_e netns mra >"$t_tmp/out" 2>&1
+	timeout $((10 * T_SLOW)) rdma dev set mroce_e netns mra >"$t_tmp/out" 2>&1
 	rc=$?
 	if [ $rc = 0 ]; then
 		ip netns exec mra rdma dev | grep -q mroce_e

@@ -25,7 +25,7 @@ run_tap "one device" "$BIN/ud" -d "$DEVA@$NSA"
 if command -v mckey >/dev/null; then
 	# shellcheck disable=SC2317
 	joined() { in_b ip maddr show dev vb1 | grep -q 239.1.2.3; }
-	bg "$t_tmp/mckey" in_b timeout 20 mckey -m 239.1.2.3 -b $IPB -C 5
+	bg "$t_tmp/mckey" in_b timeout $((20 * T_SLOW)) mckey -m 239.1.2.3 -b $IPB -C 5
 	pid=$t_bg
 	if [ "$LINK_TYPE" = metaroce ]; then
 		t_wait 5 joined
@@ -33,7 +33,7 @@ if command -v mckey >/dev/null; then
 	else
 		t_wait 2 joined
 	fi
-	in_a timeout 20 mckey -m 239.1.2.3 -b $IPA -s -C 5 >"$t_tmp/out" 2>&1
+	in_a timeout $((20 * T_SLOW)) mckey -m 239.1.2.3 -b $IPA -s -C 5 >"$t_tmp/out" 2>&1
 	result $? "mckey: sender" "$t_tmp/out"
 	reap "$pid" 20
 	result $? "mckey: receiver" "$t_tmp/mckey"

@@ -9,17 +9,17 @@
 #
 # TESTS           names as well
 # LINK_TYPE, SELFTEST_SCALE, SELFTEST_BIN, SELFTEST_VERBOSE: see lib.sh.
-# SELFTEST_FILE_LIMIT  seconds for one file (180, more on a debug kernel)
+# SELFTEST_FILE_LIMIT  seconds for one file (300, more on a debug kernel)
 set -u
 cd "$(dirname "$0")" || exit 1
 
 # Checkers make a kernel slow
 if [ -n "${VM_DEBUG:-}" ]; then
-	: "${SELFTEST_SCALE:=40}" "${SELFTEST_FILE_LIMIT:=400}" "${SELFTEST_LIMIT:=60}"
+	: "${SELFTEST_SCALE:=40}" "${SELFTEST_FILE_LIMIT:=600}" "${SELFTEST_LIMIT:=60}"
 	export SELFTEST_LIMIT
 fi
 export SELFTEST_SCALE=${SELFTEST_SCALE:-100}
-limit=${SELFTEST_FILE_LIMIT:-180}
+limit=${SELFTEST_FILE_LIMIT:-300}
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- ${TESTS:-}
 
@@ -48,7 +48,7 @@ for f in [0-9][0-9]-*.sh; do
 			*'# SKIP'*) skipped=$((skipped + 1)) ;;
 			*) passed=$((passed + 1)) ;;
 			esac ;;
-		'TAP version'*) ;;
+		'TAP version'* | *': line '*' Killed '* | *': line '*' Terminated '*) ;;
 		1..*) plan=${line#1..}; plan=${plan%% *} ;;
 		'# rc '*) rc=${line#\# rc } ;;
 		*) echo "$line" ;;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -25,6 +26,7 @@
 struct vt_opts vt = {
 	.family = 4,
 	.scale = 100,
+	.slow = 1,
 	.wait_ms = 10000,
 };
 
@@ -213,7 +215,7 @@ void vt_sync(const char *where)
 
 static void oob_limits(int fd)
 {
-	struct timeval tv = { .tv_sec = 60 };
+	struct timeval tv = { .tv_sec = 60 * vt.slow };
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
@@ -270,9 +272,11 @@ static void enter_netns(const char *name)
 /* sysfs shows what belongs to the namespace that it was mounted in */
 static void own_sysfs(void)
 {
-	unshare(CLONE_NEWNS);
-	if (system("mount --make-rslave / && umount -l /sys && mount -t sysfs sysfs /sys"))
-		vt_die("no /sys of the namespace");
+	if (unshare(CLONE_NEWNS) ||
+	    mount("", "/", NULL, MS_SLAVE | MS_REC, NULL) ||
+	    umount2("/sys", MNT_DETACH) ||
+	    mount("sysfs", "/sys", "sysfs", 0, NULL))
+		vt_die("no /sys of the namespace: %m");
 }
 
 static int run_end(enum vt_side side, void (*fn)(void))
@@ -367,6 +371,12 @@ int vt_main(int argc, char **argv, const char *more,
 		vt.dev[1] = vt.dev[0];
 	if (n_addr == 1)
 		vt.addr[1] = vt.addr[0];
+	/* How much slower than a machine of its own, see lib.sh */
+	if (getenv("VT_SLOW"))
+		vt.slow = atoi(getenv("VT_SLOW"));
+	if (vt.slow < 1)
+		vt.slow = 1;
+	vt.wait_ms *= vt.slow;
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
@@ -449,10 +459,26 @@ static bool gid_is_v2(const char *dev, int i)
 	return !strncmp(buf, "RoCE v2", 7);
 }
 
+static bool find_gid(struct vt_dev *d, const char *name)
+{
+	int i;
+
+	for (i = 0; i < d->port.gid_tbl_len; i++) {
+		if (ibv_query_gid(d->ctx, 1, i, &d->gid))
+			continue;
+		if (gid_wanted(&d->gid) && gid_is_v2(name, i)) {
+			d->gid_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
 void vt_open(struct vt_dev *d)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	const char *name = vt.dev[vt_side];
+	uint64_t end;
 	int i;
 
 	memset(d, 0, sizeof(*d));
@@ -469,16 +495,15 @@ void vt_open(struct vt_dev *d)
 	d->pd = ibv_alloc_pd(d->ctx);
 	if (!d->pd)
 		vt_die("%s: no PD: %m", name);
-	for (i = 0; i < d->port.gid_tbl_len; i++) {
-		if (ibv_query_gid(d->ctx, 1, i, &d->gid))
-			continue;
-		if (gid_wanted(&d->gid) && gid_is_v2(name, i))
-			break;
+	/* After a link or an address was added it takes a moment */
+	end = vt_now_us() + vt.wait_ms * 1000ULL / 2;
+	while (!find_gid(d, name)) {
+		if (vt_now_us() > end)
+			vt_die("%s: no GID for %s", name, vt.addr[vt_side] ?
+			       vt.addr[vt_side] :
+			       vt.family == 4 ? "IPv4" : "IPv6");
+		usleep(5000);
 	}
-	if (i == d->port.gid_tbl_len)
-		vt_die("%s: no GID for %s", name, vt.addr[vt_side] ?
-		       vt.addr[vt_side] : vt.family == 4 ? "IPv4" : "IPv6");
-	d->gid_index = i;
 }
 
 void vt_close(struct vt_dev *d)

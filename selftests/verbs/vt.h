@@ -28,6 +28,7 @@ struct vt_opts {
 	const char *addr[2];	/* or the one of this address */
 	int scale;		/* percent of the usual work */
 	int wait_ms;		/* limit of one wait */
+	int slow;		/* factor on limits: a busy machine */
 	bool events;		/* sleep for completions instead of polling */
 	bool verbose;
 	const char *only;	/* run cases whose name contains this */
