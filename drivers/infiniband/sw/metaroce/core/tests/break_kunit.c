@@ -803,6 +803,30 @@ static void test_rehome_resends(struct kunit *test)
 	pair_free(p);
 }
 
+/* A request was accepted, then its stream went: asking again finds out. While it
+ * is only slow, asking does not cost the requester its patience (rule 21).
+ */
+static void test_ask_again(struct kunit *test)
+{
+	struct pair *p = connected(test, 28);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	p->side[1].c.tx_blocked = true;		/* only acknowledgments leave */
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 100, 0, false);
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->msg[1].m.unacked, 0);
+	KUNIT_EXPECT_EQ(test, a->n_done, 1U);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_OK);
+	KUNIT_EXPECT_GE(test, pair_cnt(p, MROCE_CNT_RX_NAK), 10ULL);
+
+	pair_reset(p, 1, 0);
+	p->side[1].c.tx_blocked = false;
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_RETRY_EXC);
+	KUNIT_EXPECT_EQ(test, a->n_done, 2U);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -833,6 +857,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_fatal_voids_later),
 	KUNIT_CASE(test_accepted_once),
 	KUNIT_CASE(test_rehome_resends),
+	KUNIT_CASE(test_ask_again),
 	{}
 };
 
