@@ -827,6 +827,58 @@ static void test_ask_again(struct kunit *test)
 	pair_free(p);
 }
 
+/* A refused message is tried again when every PSN of the old attempt has come
+ * back: before that a copy of it may still be on its way to memory (rule 14).
+ */
+static void test_attempt_waits(struct kunit *test)
+{
+	struct pair *p = connected(test, 29);
+	struct tstream *a = pair_ts(p, 0, 0);
+	struct mroce_path_tx *tx;
+	struct mroce_pkt pkt;
+	u32 nxt;
+
+	a->s.a.timeout = 0;
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_SEND, 4000, 0, false);
+	pair_pump(p, 0);
+	tx = p->side[0].c.tx[p->side[0].c.cur_tx];
+	nxt = tx->nxt;
+	KUNIT_ASSERT_EQ(test, nxt - tx->una, 3U);
+	pkt = forge_nak(p, 0, tx->id, MROCE_NAK_RNR);
+	pkt.nak.timer = 1;
+	mroce_conn_rx(&p->side[0].c, &pkt, NULL, NULL, p->now);
+	KUNIT_EXPECT_EQ(test, a->msg[1].m.voided, 3);
+	pair_run(p, 50 * MS, NULL);
+	KUNIT_EXPECT_FALSE(test, a->s.held);
+	KUNIT_EXPECT_EQ(test, tx->nxt, nxt);
+	KUNIT_EXPECT_EQ(test, a->msg[1].m.attempt, 0);
+	pair_post_recv(p, 1, 0, 1);
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->msg[1].m.attempt, 1);
+	pair_free(p);
+}
+
+/* A copy of a packet that is being placed: no bit, no answer (rule 8). */
+static void test_copy_while_placing(struct kunit *test)
+{
+	struct pair *p = connected(test, 30);
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_claim cl;
+	struct mroce_pkt pkt;
+
+	pkt = forge_write(p, 1, 0, pair_ts(p, 1, 0)->s.msn_rcv, 0, 8);
+	KUNIT_ASSERT_EQ(test, forged_rx(p, 1, &pkt, &cl), MROCE_RX_CLAIM);
+	pkt.ts++;
+	KUNIT_EXPECT_EQ(test, forged_rx(p, 1, &pkt, NULL), MROCE_RX_DROP);
+	KUNIT_EXPECT_EQ(test, c->rx[FORGED_PATH]->cum, c->psn0 - 1);
+	KUNIT_EXPECT_EQ(test, c->nak_n, 0);
+	mroce_conn_finish(c, &cl, false, p->now);
+	KUNIT_EXPECT_EQ(test, c->rx[FORGED_PATH]->cum, c->psn0 - 1);
+	pair_free(p);
+}
+
 static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_of_unsent),
 	KUNIT_CASE(test_whole_window),
@@ -858,6 +910,8 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_accepted_once),
 	KUNIT_CASE(test_rehome_resends),
 	KUNIT_CASE(test_ask_again),
+	KUNIT_CASE(test_attempt_waits),
+	KUNIT_CASE(test_copy_while_placing),
 	{}
 };
 
