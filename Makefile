@@ -27,7 +27,9 @@ help:
 	@echo  '  demo            - see it work: a guest with two links, unmodified programs'
 	@echo  '                    GUEST=stock-6.12 (default), stock-6.1, uml'
 	@echo  'Test:'
-	@echo  '  check           - everything; ends in "N passed, N failed"'
+	@echo  '  check           - the tests that every change must pass; ends in'
+	@echo  '                    "N passed, N failed"'
+	@echo  '  check-full      - these and all tests with traffic in guests'
 	@echo  '  check-quick     - what takes less than three minutes'
 	@echo  '  check-debug     - selftests on a UML kernel with all checkers'
 	@echo  '  check-static    - sparse, W=1, checkpatch, layers'
@@ -88,6 +90,9 @@ demo:
 check:
 	$(CI)/check.sh all
 
+check-full:
+	$(CI)/check.sh full
+
 check-quick:
 	$(CI)/check.sh quick
 
@@ -119,5 +124,5 @@ distclean: clean
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/metaroce"
 
 .PHONY: all sim help modules modules_install dkms intree kernels unit demo check \
-	check-quick check-debug check-static check-rdma-core check-kunit \
+	check-full check-quick check-debug check-static check-rdma-core check-kunit \
 	selftests bench shell clean distclean

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check.sh all|quick|PART...  -- run parts of the tests
+# check.sh all|full|quick|PART...  -- run parts of the tests
 #
 # Every part prints TAP into out/check/PART.log. The last line of all is
 # "N passed, N failed", counted from the "ok" and "not ok" lines at the start of
@@ -17,9 +17,12 @@ mkdir -p "$LOG"
 
 # Two lanes at once, for two CPUs: kernels compile and guests wait in the one
 # while the other works. Order matters only for the time it takes.
-LANE1='kernel-uml vm kunit selftests rdma-core demo-uml'
-LANE2='layers unit static fuzz kernel-debug selftests-debug smoke-6.12 smoke-6.1'
-QUICK1='kunit smoke-uml'
+LANE1='kernel-uml kunit'
+LANE2='layers unit static fuzz'
+# With traffic in guests; see Documentation/testing.rst on what is known of them
+FULL1='kernel-uml vm kunit selftests rdma-core demo-uml'
+FULL2='layers unit static fuzz kernel-debug selftests-debug smoke-6.12 smoke-6.1'
+QUICK1='kunit'
 QUICK2='layers sparse unit'
 
 # ---- parts: how to run, and for how many seconds at most -----------------------
@@ -92,7 +95,7 @@ part_smoke-6.1() {
 	guest stock-6.1 900 smoke-6.1 -- selftests/smoke.sh
 }
 part_smoke-uml() {
-	need selftests/smoke.sh && guest uml 120 smoke-uml -- selftests/smoke.sh
+	need selftests/smoke.sh && guest uml 600 smoke-uml -- selftests/smoke.sh
 }
 # The demo prints a table, for people
 demo() {
@@ -177,6 +180,7 @@ fi
 
 case ${1:-} in
 all) lanes=("$LANE1" "$LANE2") group=check ;;
+full) lanes=("$FULL1" "$FULL2") group=check ;;
 quick) lanes=("$QUICK1" "$QUICK2") group=check ;;
 '' | -*) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
 *)
