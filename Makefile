@@ -100,7 +100,7 @@ check-debug:
 	$(CI)/check.sh selftests-debug
 
 check-static:
-	$(CI)/check.sh static layers
+	$(CI)/check.sh static checkpatch layers
 
 check-rdma-core:
 	$(CI)/check.sh rdma-core

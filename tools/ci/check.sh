@@ -17,13 +17,13 @@ mkdir -p "$LOG"
 
 # Two lanes at once, for two CPUs: kernels compile and guests wait in the one
 # while the other works. Order matters only for the time it takes.
-LANE1='kernel-uml kunit'
-LANE2='layers unit static fuzz'
+LANE1='layers unit'
+LANE2='static'
 # With traffic in guests; see Documentation/testing.rst on what is known of them
 FULL1='kernel-uml vm kunit selftests rdma-core demo-uml'
-FULL2='layers unit static fuzz kernel-debug selftests-debug smoke-6.12 smoke-6.1'
-QUICK1='kunit'
-QUICK2='layers sparse unit'
+FULL2='layers unit static checkpatch fuzz kernel-debug selftests-debug smoke-6.12 smoke-6.1'
+QUICK1='sparse'
+QUICK2='layers unit'
 
 # ---- parts: how to run, and for how many seconds at most -----------------------
 
@@ -69,10 +69,13 @@ part_kernel-debug() { kernel uml-debug; }
 part_unit() { need tools/unit/Makefile && make -s -C "$TOP/tools/unit" check; }
 part_fuzz() { need tools/fuzz/Makefile && make -s -C "$TOP/tools/fuzz" smoke; }
 part_layers() { "$TOP/tools/ci/layers.py" && "$TOP/tools/ci/test_layers.py"; }
-part_static() { "$TOP/tools/ci/static.sh"; }
+part_static() {
+	"$TOP/tools/ci/static.sh" sparse w1-6.1 w1-newest w1-next shell spdx
+}
+part_checkpatch() { "$TOP/tools/ci/static.sh" checkpatch; }
 part_sparse() { "$TOP/tools/ci/static.sh" sparse; }
 part_vm() { "$TOP/tools/ci/test-vm.sh"; }
-part_kunit() { guest uml 300 kunit -- tools/ci/kunit.sh; }
+part_kunit() { guest uml 900 kunit -- tools/ci/kunit.sh; }
 part_selftests() {
 	need selftests/run.sh &&
 	guest uml 1500 selftests --env TESTS="${TESTS:-}" -- selftests/run.sh
