@@ -455,7 +455,10 @@ out:
 
 /* ---- access ------------------------------------------------------------- */
 
-/* Kernel memory at @p up to a page boundary. */
+/*
+ * Kernel memory at @p up to a page boundary. The address is that of the page,
+ * also for vmalloc'ed memory: callers derive offsets from it.
+ */
 static void *kernel_piece(void *p, u32 *n, struct page **page)
 {
 	struct page *pg;
@@ -472,7 +475,7 @@ static void *kernel_piece(void *p, u32 *n, struct page **page)
 	/* The slab's pages have no reference count. */
 	if (page)
 		*page = sendpage_ok(pg) ? pg : NULL;
-	return p;
+	return page_address(pg) + offset_in_page(p);
 }
 
 static void *user_piece(struct mroce_mr *mr, u64 off, u32 *n,

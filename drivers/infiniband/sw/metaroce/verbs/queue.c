@@ -36,8 +36,11 @@ struct mroce_queue *mroce_queue_alloc(struct mroce_dev *dev, u32 n, u32 elem,
 	    check_add_overflow(bytes, sizeof(*q->buf), &bytes))
 		return NULL;
 	bytes = PAGE_ALIGN(bytes);
-	/* Hopeless sizes are not worth the allocator's complaint in the log. */
-	if (bytes >> PAGE_SHIFT > totalram_pages() / 4)
+	/*
+	 * The ABI has 32 bits for the size; and hopeless ones are not worth the
+	 * allocator's complaint in the log.
+	 */
+	if (bytes > U32_MAX || bytes >> PAGE_SHIFT > totalram_pages() / 4)
 		return NULL;
 
 	q = kzalloc(sizeof(*q), GFP_KERNEL);
