@@ -43,10 +43,11 @@ t_clean_links
 result $? "all links can be deleted" "$t_tmp/clean"
 # And it still works
 ip -n "$NSB" link set vb1 up
+addr6_back
 ip -n "$NSA" addr flush dev va1
 printf '%s\n' "addr add $IPA/24 dev va1" "addr add $IP6A/64 dev va1 nodad" |
 	ip -n "$NSA" -b -
-links_up
-result $? "links can be added"
+links_up >"$t_tmp/out" 2>&1
+result $? "links can be added" "$t_tmp/out"
 run_tap "afterwards" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -n 100
 t_done

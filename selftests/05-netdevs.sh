@@ -96,9 +96,11 @@ fi
 
 if have "macvlan" ip -n "$NSA" link add link va1 name mrmac type macvlan mode bridge; then
 	a link set mrmac up
-	a addr add 10.1.0.11/24 dev mrmac
-	on "macvlan" mrmac 10.1.0.11 vb1 $IPB
+	a addr add 10.4.0.1/24 dev mrmac
+	b addr add 10.4.0.2/24 dev vb1
+	on "macvlan" mrmac 10.4.0.1 vb1 10.4.0.2
 	a link del mrmac
+	b addr del 10.4.0.2/24 dev vb1
 fi
 
 # ---- addresses of uppers are the parent link's
@@ -146,7 +148,7 @@ if [ "$LINK_TYPE" = metaroce ]; then
 	g=$(cat /sys/class/infiniband/$DEVA/node_guid 2>/dev/null)
 	[ -n "$g" ] && [ "$g" != 0000:0000:0000:0000 ]
 	result $? "lo: it has a node GUID"
-	if wait_gid $DEVA "$NSA" 127.0.0.1; then
+	if wait_gid $DEVA "$NSA" 127.0.0.1 >/dev/null; then
 		run_tap "lo, to itself" "$BIN/storm" -d "$DEVA@$NSA" -g 127.0.0.1 -n 200
 	else
 		skip "lo, to itself" "the core has no GID for 127.0.0.1"
@@ -171,7 +173,7 @@ for kind in tap tun; do
 	printf '%s\n' "addr add 10.7.0.2/24 dev mrt0" "link set mrt0 up" | b -b -
 	{ link_add $DEVA mrt0 "$NSA" && link_add $DEVB mrt0 "$NSB"; } >"$t_tmp/out" 2>&1
 	result $? "$kind: links" "$t_tmp/out"
-	if wait_gid $DEVA "$NSA" 10.7.0.1 && wait_gid $DEVB "$NSB" 10.7.0.2; then
+	if { wait_gid $DEVA "$NSA" 10.7.0.1 && wait_gid $DEVB "$NSB" 10.7.0.2; } >/dev/null; then
 		run_tap "$kind" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" \
 			-g 10.7.0.1 -g 10.7.0.2 -n 100 -s 8000 -T 18
 	else

@@ -10,7 +10,11 @@ t_begin "MTU"
 need_bin
 topo 1 1500
 amtu() { ibv_devinfo -d "$DEVA" | sed -n 's/.*active_mtu:[[:space:]]*\([0-9]*\).*/\1/p'; }
-set_mtu() { ip -n "$NSA" link set va1 mtu "$1" && ip -n "$NSB" link set vb1 mtu "$1"; }
+set_mtu() {
+	ip -n "$NSA" link set va1 mtu "$1"
+	ip -n "$NSB" link set vb1 mtu "$1"
+	[ "$1" -lt 1280 ] || addr6_back
+}
 
 for pair in 1500:1024 9000:4096 4200:4096 2200:2048 1280:1024 700:512 600:512; do
 	m=${pair%:*}
@@ -22,12 +26,6 @@ for pair in 1500:1024 9000:4096 4200:4096 2200:2048 1280:1024 700:512 600:512; d
 		result $? "active_mtu at MTU $m is ${pair#*:}"
 	fi
 	for f in $fam; do
-		[ "$f" != -6 ] || wait_gid $DEVA "$NSA" $IP6A ||
-			printf '%s\n' "addr add $IP6A/64 dev va1 nodad" |
-			ip -n "$NSA" -b - 2>/dev/null
-		[ "$f" != -6 ] || wait_gid $DEVB "$NSB" $IP6B ||
-			printf '%s\n' "addr add $IP6B/64 dev vb1 nodad" |
-			ip -n "$NSB" -b - 2>/dev/null
 		run_tap "MTU $m, IPv${f#-}" "$BIN/storm" -d "$DEVA@$NSA" \
 			-d "$DEVB@$NSB" "$f" -n "$(scale 150)"
 	done
@@ -40,7 +38,8 @@ full() { # MTU
 	# A connection keeps what it was made with; start a new one
 	t_clean_links
 	t_gid=()
-	links_up || return 1
+	links_up >"$t_tmp/out" 2>&1
+	result $? "MTU $1: links" "$t_tmp/out" || return 1
 	snap $DEVA $DEVB
 	perf "MTU $1: 64 KiB writes" ib_write_bw -n 200 -s 65536
 	t_delta $DEVA sent_pkts
@@ -60,7 +59,8 @@ fi
 set_mtu 9000
 t_clean_links
 t_gid=()
-links_up
+links_up >"$t_tmp/out" 2>&1
+result $? "links at MTU 9000" "$t_tmp/out"
 for m in "9000 1500" "1500 9000"; do
 	# shellcheck disable=SC2086
 	set -- $m

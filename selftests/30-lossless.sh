@@ -9,35 +9,64 @@ t_begin "lossless"
 need_bin
 topo 1 9000
 
-quiet() { # DESCRIPTION
-	if ! only metaroce "$1: nothing sent twice"; then return; fi
+# A host that lets the guest wait is indistinguishable from a network that does:
+# take a run without probes and timeouts, if there is one in five.
+calm() {
 	local d c
 	for d in $DEVA $DEVB; do
-		for c in spurious_retx packets_lost path_timeouts path_rehomed \
-			rcvd_bad_checksum rcvd_bad_tag rcvd_beyond_window \
-			rcvd_bad_ack retry_exceeded_err send_dropped; do
-			counter "$1, ${d##*_}" "$d" $c -eq 0
+		for c in tail_probes path_timeouts path_rehomed; do
+			t_delta "$d" $c
+			[ "$REPLY" = 0 ] || return 1
 		done
 	done
 }
-snap $DEVA $DEVB
-run_tap "4 QPs" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -q 4 -n "$(scale 2000 200)" -e
-quiet "4 QPs"
-snap $DEVA $DEVB
-perf "writes" ib_write_bw -n "$(scale 2000 100)" -s 65536
-quiet "writes"
+
+# lossless DESCRIPTION CMD...: nothing may be sent twice, or look so
+lossless() {
+	local d=$1 dev c i; shift
+	for i in 1 2 3 4 5; do
+		snap $DEVA $DEVB
+		t_limit $((T_LIMIT * 2)) "$@" >"$t_tmp/out" 2>&1 ||
+			{ result 1 "$d" "$t_tmp/out"; return; }
+		[ "$LINK_TYPE" = metaroce ] || break
+		! calm || break
+	done
+	ok "$d"
+	if ! only metaroce "$d: nothing sent twice"; then return; fi
+	if ! calm; then
+		changes $DEVA $DEVB | diag
+		if [ $T_SLOW -gt 3 ]; then
+			skip "$d: nothing sent twice" "the machine is too busy: no run without timeouts"
+		else
+			not_ok "$d: a run of five without timeouts"
+		fi
+		return
+	fi
+	for dev in $DEVA $DEVB; do
+		for c in spurious_retx packets_lost rcvd_bad_checksum rcvd_bad_tag \
+			rcvd_beyond_window rcvd_bad_ack retry_exceeded_err \
+			send_dropped retransmitted_pkts; do
+			counter "$d, ${dev##*_}" "$dev" $c -eq 0
+		done
+	done
+}
+
+storm() { "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" "$@"; }
+writes() {
+	next_port
+	pair_run "tcp $T_PORT" ib_write_bw -d $DEVB -x "$(gid_index $DEVB $IPB)" \
+		-F -p $T_PORT "$@" -- ib_write_bw -d $DEVA \
+		-x "$(gid_index $DEVA $IPA)" -F -p $T_PORT "$@" $IPB
+}
+
+lossless "4 QPs" storm -q 4 -n "$(scale 1000 200)" -e
+lossless "1 QP, polling" storm -n "$(scale 500 100)"
+lossless "writes" writes -n "$(scale 1000 100)" -s 65536
 counter "packets left" $DEVA sent_pkts -ge 100
 counter "packets arrived" $DEVB rcvd_pkts -ge 100
-if has_counter $DEVA retransmitted_pkts; then
-	t_delta $DEVA retransmitted_pkts
-	note "tail probes and other retransmissions: $REPLY"
-fi
 
-# A long way without loss, and the same with single packets
+# A long way without loss
 netem_both delay 5ms
-snap $DEVA $DEVB
-run_tap "10 ms there and back" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -q 4 \
-	-n "$(scale 800 100)" -e
-quiet "10 ms there and back"
+lossless "10 ms there and back" storm -q 4 -n "$(scale 500 100)" -e
 netem_off
 t_done

@@ -30,7 +30,7 @@ flap_local() {
 	ip -n "$NSA" link set va1 down
 	nap 0.3
 	ip -n "$NSA" link set va1 up
-	ip -n "$NSA" addr replace "$IP6A/64" dev va1 nodad
+	addr6_back
 }
 black_hole() {
 	netem A loss 100%
@@ -79,6 +79,6 @@ reap "$pid" 40
 result $? "the peer stays away: both ends get an error" "$t_tmp/storm"
 ip -n "$NSB" link set vb1 up
 t_wait 5 port_active $DEVB
-ip -n "$NSB" addr replace $IP6B/64 dev vb1 nodad
+addr6_back
 run_tap "and can talk again" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -n 100
 t_done

@@ -19,7 +19,8 @@ if [ -n "${VM_DEBUG:-}" ]; then
 	export SELFTEST_LIMIT
 fi
 export SELFTEST_SCALE=${SELFTEST_SCALE:-100}
-limit=${SELFTEST_FILE_LIMIT:-300}
+export SELFTEST_FILE_LIMIT=${SELFTEST_FILE_LIMIT:-300}
+limit=$SELFTEST_FILE_LIMIT
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- ${TESTS:-}
 
@@ -34,7 +35,7 @@ n=0 bad=0 skipped=0 passed=0
 echo "TAP version 13"
 for f in [0-9][0-9]-*.sh; do
 	wanted "$f" "$@" || continue
-	name=${f%.sh} plan='' seen=0 t0=$SECONDS
+	name=${f%.sh} plan='' seen=0 rc=0 sid=0 t0=$SECONDS
 	while IFS= read -r line; do
 		case $line in
 		'ok '* | 'not ok '*)
@@ -51,9 +52,13 @@ for f in [0-9][0-9]-*.sh; do
 		'TAP version'* | *': line '*' Killed '* | *': line '*' Terminated '*) ;;
 		1..*) plan=${line#1..}; plan=${plan%% *} ;;
 		'# rc '*) rc=${line#\# rc } ;;
+		'# sid '*) sid=${line#\# sid } ;;
 		*) echo "$line" ;;
 		esac
-	done < <(timeout -k 10 "$limit" "./$f" 2>&1 </dev/null; echo "# rc $?")
+	done < <(setsid timeout -k 10 "$limit" "./$f" 2>&1 </dev/null &
+		echo "# sid $!"; wait $!; echo "# rc $?")
+	# What it may have left running
+	pkill -KILL -s "$sid"
 	if [ "$plan" != "$seen" ]; then
 		case $rc in 124 | 137) why="timed out after $limit s" ;; *) why="exit code $rc" ;; esac
 		n=$((n + 1)) bad=$((bad + 1))
