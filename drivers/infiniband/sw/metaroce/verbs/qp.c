@@ -113,7 +113,7 @@ void mroce_qp_fail(struct mroce_qp *qp)
  */
 bool mroce_qp_flush(struct mroce_qp *qp, u32 budget)
 {
-	if (mroce_qp_is_rc(qp)) {
+	if (mroce_qp_connected(qp)) {
 		if (qp->conn && !qp->err_done) {
 			qp->err_done = true;
 			mroce_stream_error(&qp->x->s, mroce_net_ops.now());
@@ -131,9 +131,9 @@ void mroce_qp_work(struct mroce_qp *qp)
 {
 	/* all that fits into the queues; who posts on meanwhile has to wait */
 	u32 rounds = (qp->sq.max_wr + qp->rq.max_wr) / MROCE_FLUSH_BUDGET + 2;
-	bool rc = mroce_qp_is_rc(qp), more;
+	bool conn = mroce_qp_connected(qp), more;
 
-	if (!rc) {
+	if (!conn) {
 		mroce_ud_kick(qp);
 		if (READ_ONCE(qp->state) != IB_QPS_ERR)
 			return;
@@ -141,7 +141,7 @@ void mroce_qp_work(struct mroce_qp *qp)
 	do {
 		more = false;
 		mroce_qp_lock(qp);
-		if (rc && qp->state == IB_QPS_RTS)
+		if (conn && qp->state == IB_QPS_RTS)
 			mroce_sq_pump(qp);
 		if (qp->state == IB_QPS_ERR)
 			more = mroce_qp_flush(qp, MROCE_FLUSH_BUDGET);
@@ -200,6 +200,7 @@ static int check_init(const struct ib_qp_init_attr *init, bool user)
 
 	switch (init->qp_type) {
 	case IB_QPT_RC:
+	case IB_QPT_UC:
 	case IB_QPT_UD:
 		break;
 	case IB_QPT_GSI:
@@ -271,7 +272,7 @@ static int qp_alloc_stream(struct mroce_qp *qp)
 	refcount_set(&x->ref, 1);
 	x->qp = qp;
 	qp->x = x;
-	if (!mroce_qp_is_rc(qp))
+	if (!mroce_qp_connected(qp))
 		return 0;
 	return mroce_stream_init(&x->s, &mroce_stream_verbs_ops,
 				 min_t(u32, qp->sq.mask + 1, MROCE_MSN_WINDOW));
@@ -282,7 +283,7 @@ static void qp_free(struct mroce_qp *qp)
 	mroce_rq_free(qp);
 	mroce_sq_free(qp);
 	if (qp->x) {
-		if (mroce_qp_is_rc(qp))
+		if (mroce_qp_connected(qp))
 			mroce_stream_fini(&qp->x->s);
 		kfree_rcu(qp->x, rcu);
 	}
@@ -360,6 +361,13 @@ static void stream_attr(struct mroce_qp *qp, const struct ib_qp_attr *a,
 		.max_rd_atomic	= a->max_rd_atomic,
 		.max_dest_rd_atomic = a->max_dest_rd_atomic,
 	};
+	if (!mroce_qp_is_uc(qp))
+		return;
+	/* has no such attributes: about a second for a peer that is not there */
+	s->timeout = 14;
+	s->retry_cnt = 7;
+	s->rnr_retry = 7;
+	s->min_rnr_timer = 12;
 }
 
 static int check_attr(struct mroce_qp *qp, const struct ib_qp_attr *a, int mask)
@@ -478,7 +486,7 @@ static void qp_reset(struct mroce_qp *qp)
 	};
 }
 
-/* INIT -> RTR of an RC queue pair: find the connection and join it. */
+/* INIT -> RTR of a connected queue pair: find the connection and join it. */
 static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 		      const struct ib_qp_attr *new)
 {
@@ -543,7 +551,7 @@ static int check_av(struct mroce_qp *qp, const struct ib_qp_attr *attr)
 	return 0;
 }
 
-/* All changes but RESET and the way to RTR of RC. */
+/* All changes but RESET and a connected queue pair's way to RTR. */
 static int qp_change(struct mroce_qp *qp, enum ib_qp_state cur,
 		     enum ib_qp_state next, const struct ib_qp_attr *new)
 {
@@ -620,9 +628,9 @@ static int qp_modify(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 
 	new = qp->attr;
 	merge_attr(&new, attr, mask);
-	if (mroce_qp_is_rc(qp) && cur == IB_QPS_INIT && next == IB_QPS_RTR)
+	if (mroce_qp_connected(qp) && cur == IB_QPS_INIT && next == IB_QPS_RTR)
 		return qp_connect(qp, attr, &new);
-	if (mroce_qp_is_rc(qp) && mask & IB_QP_AV) {
+	if (mroce_qp_connected(qp) && mask & IB_QP_AV) {
 		err = check_av(qp, attr);
 		if (err)
 			return err;

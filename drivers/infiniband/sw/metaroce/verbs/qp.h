@@ -52,6 +52,7 @@ struct mroce_qpx {
 /* A receive taken off its queue for a message that is not complete. */
 struct mroce_bound {
 	u8 status;		/* enum ib_wc_status; not 0: what is wrong */
+	bool drop;		/* UC: there was no receive */
 	struct mroce_rwqe w;	/* ends with SGEs: use mroce_qp_bound() */
 };
 
@@ -72,7 +73,7 @@ struct mroce_qp {
 	struct mroce_qpx *x;
 	struct mutex mutex;		/* see above, as the locks below */
 	struct ib_qp_attr attr;		/* as modified; ->cap, not ->qp_state */
-	struct mroce_addr addr;		/* RC: of the address vector */
+	struct mroce_addr addr;		/* connected: of the address vector */
 	enum ib_qp_type type;
 	enum ib_sig_type sig;
 	bool user;
@@ -87,7 +88,7 @@ struct mroce_qp {
 	u32 n_obj;			/* claims that copy into user memory */
 	u32 pkey;
 	u32 src_qkey;			/* UD: the queue pair's Q_Key */
-	struct mroce_conn *conn;	/* RC, from RTR to reset; referenced */
+	struct mroce_conn *conn;	/* from RTR to reset; referenced */
 	atomic_t users;
 	atomic_t kicks;
 	struct completion idle;		/* last claim ended */
@@ -112,9 +113,20 @@ static inline struct mroce_qp *mroce_stream_qp(struct mroce_stream *s)
 	return container_of(s, struct mroce_qpx, s)->qp;
 }
 
-static inline bool mroce_qp_is_rc(const struct mroce_qp *qp)
+/* RC or UC: has a stream. */
+static inline bool mroce_qp_connected(const struct mroce_qp *qp)
 {
-	return qp->type == IB_QPT_RC;
+	return qp->type == IB_QPT_RC || qp->type == IB_QPT_UC;
+}
+
+/*
+ * UC goes the same way as RC, so what is sent arrives once and in order while
+ * the peer lives. The difference is at the responder, which refuses nothing:
+ * what has no receive or no right is dropped there, as if it had been lost.
+ */
+static inline bool mroce_qp_is_uc(const struct mroce_qp *qp)
+{
+	return qp->type == IB_QPT_UC;
 }
 
 static inline struct mroce_bound *mroce_qp_bound(const struct mroce_qp *qp,

@@ -43,7 +43,7 @@ int mroce_rq_alloc(struct mroce_qp *qp, struct ib_qp_cap *cap)
 		cap->max_recv_sge = rq->max_sge;
 	}
 
-	if (!mroce_qp_is_rc(qp))
+	if (!mroce_qp_connected(qp))
 		return 0;
 	rq->stride = ALIGN(sizeof(struct mroce_bound) +
 			   rq->max_sge * sizeof(struct rxe_sge), 8);
@@ -109,6 +109,8 @@ u32 mroce_rq_flush(struct mroce_qp *qp, u32 budget)
 	while (budget && rq->head != rq->tail) {
 		struct mroce_bound *b = mroce_qp_bound(qp, rq->head++);
 
+		if (b->drop)
+			continue;
 		report(qp, b->w.wr_id, b->status ?: IB_WC_WR_FLUSH_ERR);
 		budget--;
 	}
@@ -171,6 +173,9 @@ static int bind(struct mroce_stream *s, u32 rsn)
 	    rq->tail - rq->head >= MROCE_RSN_WINDOW)
 		return -EAGAIN;
 	err = mroce_recv_pop(qp, &b->w);
+	b->drop = err == -EAGAIN && mroce_qp_is_uc(qp);
+	if (b->drop)
+		err = 0;
 	if (err == -EAGAIN)
 		return err;
 	/* garbage takes its place in the order, too */
@@ -186,15 +191,11 @@ static struct mroce_bound *find_bound(struct mroce_qp *qp, u32 rsn)
 	return mroce_qp_bound(qp, rsn);
 }
 
-static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
+static int recv_fits(struct mroce_qp *qp, struct mroce_bound *b,
+		     struct mroce_claim *cl)
 {
-	struct mroce_qp *qp = mroce_stream_qp(s);
-	struct mroce_bound *b = find_bound(qp, cl->rsn);
 	struct mroce_mr *mr = NULL;
 
-	cl->obj = NULL;
-	if (!b)
-		return MROCE_NAK_INV_REQ;
 	if (b->status == IB_WC_LOC_QP_OP_ERR)
 		return MROCE_NAK_OP_ERR;
 	if (cl->mlen > b->w.length) {
@@ -216,6 +217,36 @@ static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
 	return 0;
 }
 
+static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
+{
+	struct mroce_qp *qp = mroce_stream_qp(s);
+	struct mroce_bound *b = find_bound(qp, cl->rsn);
+	int code;
+
+	cl->obj = NULL;
+	if (!b)
+		return MROCE_NAK_INV_REQ;
+	if (b->drop)
+		return 0;
+	code = recv_fits(qp, b, cl);
+	/* what is wrong is reported in its turn */
+	return mroce_qp_is_uc(qp) ? 0 : code;
+}
+
+/*
+ * In turn of a message of UC that was dropped: the receive that it used up
+ * says why. Only our own faults stop the queue pair, no peer's.
+ */
+static int recv_dropped(struct mroce_qp *qp, struct mroce_bound *b)
+{
+	qp->rq.head++;
+	if (!b->drop)
+		report(qp, b->w.wr_id, b->status);
+	if (b->status && b->status != IB_WC_LOC_LEN_ERR)
+		mroce_qp_fail(qp);
+	return 0;
+}
+
 static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 {
 	struct mroce_qp *qp = mroce_stream_qp(s);
@@ -224,6 +255,8 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 
 	if (!b || r->rsn != qp->rq.head)
 		return MROCE_NAK_OP_ERR;
+	if (mroce_qp_is_uc(qp) && (b->drop || b->status))
+		return recv_dropped(qp, b);
 	if (b->status)
 		return MROCE_NAK_OP_ERR;
 
@@ -245,7 +278,8 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 		if (mroce_mr_invalidate_remote(qp->dev, qp->ibqp.pd,
 					       r->imm)) {
 			b->status = IB_WC_LOC_PROT_ERR;
-			return MROCE_NAK_ACCESS;
+			return mroce_qp_is_uc(qp) ? recv_dropped(qp, b) :
+						    MROCE_NAK_ACCESS;
 		}
 		wc.wc_flags = IB_WC_WITH_INVALIDATE;
 		wc.ex.invalidate_rkey = r->imm;
@@ -295,7 +329,7 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	mr = remote_mr(qp, cl->rkey, cl->va - cl->off, cl->mlen,
 		       IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
-		return MROCE_NAK_ACCESS;
+		return mroce_qp_is_uc(qp) ? 0 : MROCE_NAK_ACCESS;
 	cl->obj = mr;
 	qp->n_obj++;
 	return 0;
@@ -312,7 +346,7 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 		return 0;
 	mr = remote_open(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
-		return MROCE_NAK_ACCESS;
+		return mroce_qp_is_uc(qp) ? 0 : MROCE_NAK_ACCESS;
 	err = mroce_mr_scatter(mr, va, len, mroce_copy_buf, (void *)data, 0);
 	mroce_mr_close(mr);
 	return err ? MROCE_NAK_OP_ERR : 0;
@@ -444,8 +478,6 @@ static int place_part(struct mroce_qp *qp, struct mroce_claim *cl, u32 off,
 				       off);
 		mroce_mr_end(cl->obj);
 		return err;
-	case MROCE_CLAIM_KEEP:
-		return copy(src, off, cl->kept + off, len);
 	case MROCE_CLAIM_RECV:
 		b = mroce_qp_bound(qp, cl->rsn);
 		return mroce_sgl_scatter(qp, b->w.sge, b->w.num_sge,
@@ -459,9 +491,9 @@ static int place_part(struct mroce_qp *qp, struct mroce_claim *cl, u32 off,
 }
 
 /*
- * No lock held. The claim keeps what is read here: the queue pair is not
- * reset, and the slots of both rings are not reused, before it ends (see
- * mroce_qp_flush()).
+ * No lock held; kept Writes are copied by core. The claim keeps what is read
+ * here: the queue pair is not reset, and the slots of both rings are not
+ * reused, before it ends (see mroce_qp_flush()).
  */
 static int place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 {
@@ -469,7 +501,8 @@ static int place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 	u32 tail = min_t(u32, cl->len, MROCE_TAIL_BYTES);
 	int err = 0;
 
-	if (!cl->len)
+	/* without memory: nothing in it, or dropped (UC) */
+	if (!cl->len || !cl->obj)
 		return 0;
 	local_bh_disable();
 	if (cl->len > tail) {

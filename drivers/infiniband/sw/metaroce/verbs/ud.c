@@ -279,7 +279,7 @@ static void ud_deliver(struct mroce_qp *qp, const struct mroce_dgram_rx *d)
 	enum ib_wc_status status;
 	int err;
 
-	if (mroce_qp_is_rc(qp) || !mroce_qp_enter(qp, IB_QPS_RTR)) {
+	if (mroce_qp_connected(qp) || !mroce_qp_enter(qp, IB_QPS_RTR)) {
 		mroce_dev_count(qp->dev, MROCE_DCNT_UD_NOQP);
 		return;
 	}
@@ -352,7 +352,7 @@ int mroce_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	u32 n = 0;
 	int err;
 
-	if (mroce_qp_is_rc(qp))
+	if (mroce_qp_connected(qp))
 		return -EINVAL;
 	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (!m)

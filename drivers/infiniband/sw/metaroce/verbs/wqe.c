@@ -109,7 +109,7 @@ int mroce_sq_alloc(struct mroce_qp *qp, struct ib_qp_cap *cap, bool user)
 	 */
 	depth = roundup_pow_of_two(sq->max_wr);
 	if (user)
-		depth = mroce_qp_is_rc(qp) ?
+		depth = mroce_qp_connected(qp) ?
 			min_t(u32, depth, MROCE_MSN_WINDOW) : 1;
 	sq->mask = depth - 1;
 	sq->stride = ALIGN(sizeof(struct mroce_swqe) + room, 16);
@@ -136,7 +136,7 @@ void mroce_sq_free(struct mroce_qp *qp)
 
 void mroce_swqe_put(struct mroce_qp *qp, struct mroce_swqe *w)
 {
-	if (!mroce_qp_is_rc(qp) && w->ud.net) {
+	if (!mroce_qp_connected(qp) && w->ud.net) {
 		put_net(w->ud.net);
 		w->ud.net = NULL;
 	}
@@ -154,12 +154,26 @@ static void set_flags(struct mroce_qp *qp, struct mroce_swqe *w, u32 send_flags)
 		w->flags |= MROCE_W_INLINE;
 }
 
+/* Opcodes of the queue pair's type. */
+static bool op_allowed(struct mroce_qp *qp, u8 wr_opcode)
+{
+	switch (wr_opcode) {
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+		return true;
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return mroce_qp_connected(qp);
+	default:
+		return qp->type == IB_QPT_RC;
+	}
+}
+
 /* Checks that need the copy alone; returns the status the request ends with. */
 static u8 check_swqe(struct mroce_qp *qp, struct mroce_swqe *w, u64 length)
 {
-	bool rc = mroce_qp_is_rc(qp);
-
-	if (!rc && w->opcode != IB_WR_SEND && w->opcode != IB_WR_SEND_WITH_IMM)
+	if (!op_allowed(qp, w->opcode))
 		return IB_WC_LOC_QP_OP_ERR;
 	if (w->flags & MROCE_W_LOCAL)
 		return IB_WC_SUCCESS;
@@ -198,7 +212,7 @@ static void finish_swqe(struct mroce_qp *qp, struct mroce_swqe *w, u64 length)
 	if (!w->status)
 		w->status = st;
 	w->length = w->status ? 0 : length;
-	if (!mroce_qp_is_rc(qp) || w->flags & MROCE_W_LOCAL)
+	if (!mroce_qp_connected(qp) || w->flags & MROCE_W_LOCAL)
 		return;
 	w->msg.opcode = wire_op(w->opcode);
 	w->msg.len = w->length;
@@ -305,7 +319,7 @@ void mroce_swqe_fetch(struct mroce_qp *qp, u32 i, struct mroce_swqe *w)
 	}
 	w->opcode = wr.opcode;
 
-	if (mroce_qp_is_rc(qp)) {
+	if (mroce_qp_connected(qp)) {
 		fetch_rc(w, &wr);
 	} else {
 		w->ud.dqpn = wr.wr.ud.remote_qpn & 0xffffff;
@@ -429,7 +443,7 @@ int mroce_swqe_from_wr(struct mroce_qp *qp, const struct ib_send_wr *wr,
 	w->wr_id = wr->wr_id;
 	w->opcode = wr->opcode;
 	set_flags(qp, w, wr->send_flags);
-	if (mroce_qp_is_rc(qp))
+	if (mroce_qp_connected(qp))
 		err = from_rc(w, wr);
 	else
 		err = from_ud(w, wr);
