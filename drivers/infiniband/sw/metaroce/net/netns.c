@@ -37,6 +37,17 @@ static void mroce_data_ready(struct sock *sk)
 	rcu_read_unlock();
 }
 
+/*
+ * An ICMP error quotes the random source port of a path, which no socket has.
+ * This lets the stack take ours, by the destination port, so that it learns the
+ * path MTU. Only IPv6 on 6.1 needs it: elsewhere the route is updated before a
+ * socket is looked for.
+ */
+static int mroce_err_lookup(struct sock *sk, struct sk_buff *skb)
+{
+	return 0;
+}
+
 static int mroce_sock_bind(struct net *net, struct socket *sock, int family)
 {
 	struct sockaddr_in6 sin6 = {
@@ -92,6 +103,8 @@ static int mroce_sock_open(struct mroce_net *mn, struct mroce_sock *ms,
 	ms->saved_data_ready = sk->sk_data_ready;
 	rcu_assign_sk_user_data(sk, ms);
 	sk->sk_data_ready = mroce_data_ready;
+	if (family == AF_INET6)
+		WRITE_ONCE(udp_sk(sk)->encap_err_lookup, mroce_err_lookup);
 	write_unlock_bh(&sk->sk_callback_lock);
 
 	/* Packets that came in between waited for this. */
@@ -114,6 +127,7 @@ static void mroce_sock_quiet(struct mroce_sock *ms)
 	sk = ms->sock->sk;
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = ms->saved_data_ready;
+	WRITE_ONCE(udp_sk(sk)->encap_err_lookup, NULL);
 	rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
 	napi_disable(&ms->napi);
