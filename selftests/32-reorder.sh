@@ -22,7 +22,12 @@ netem_both duplicate 10%
 try "duplicates" "$(scale 1000 100)"
 counter "duplicates: seen" $DEVB duplicate_request -gt 0
 if [ "$LINK_TYPE" = metaroce ]; then
-	counter "duplicates: nothing sent again for them" $DEVA packets_lost -eq 0
+	t_delta $DEVA path_timeouts
+	if [ "$REPLY" = 0 ]; then
+		counter "duplicates: nothing sent again for them" $DEVA packets_lost -eq 0
+	else
+		skip "duplicates: nothing sent again for them" "the host stalled the guest"
+	fi
 fi
 netem_both delay 1ms reorder 10% 50% duplicate 5% loss 2%
 try "all of it" "$(scale 500 100)"

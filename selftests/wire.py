@@ -337,9 +337,9 @@ def cmd_forge(iface, dest):
     """Copies of live DATA to DEST, changed so that none may have an effect."""
     got = []
     for a, d, sport, p in Sniffer(iface).packets(10):
-        # GSO packets hold several; the first is enough
-        if d == dest and p[0] & 15 == DATA and p[1] != NOP:
-            got.append((a, sport, p[:1400]))
+        # Not those that hold several (GSO)
+        if d == dest and p[0] & 15 == DATA and p[1] != NOP and len(p) <= 1472 - 20:
+            got.append((a, sport, p))
             if len(got) == 64:
                 break
     if not got:
