@@ -741,7 +741,7 @@ static void test_accepted_once(struct kunit *test)
 	struct pair *p = connected(test, 26);
 	struct tstream *b = pair_ts(p, 1, 0);
 	u32 msn = b->s.msn_rcv, cum;
-	u8 data[2000] = { 1 };
+	u8 *data = b->buf;
 	struct mroce_pkt pkt;
 	u64 v = 1;
 

@@ -33,14 +33,16 @@ struct chaos {
 
 /* ---- the books ------------------------------------------------------------- */
 
-#define BOOK(c, cond)							\
-	do {								\
-		if (!(cond) && !(c)->failed) {				\
-			(c)->failed = true;				\
-			KUNIT_FAIL((c)->p->test, "seed %llu: %s",	\
-				   (unsigned long long)(c)->seed, #cond); \
-		}							\
-	} while (0)
+static void book(struct chaos *ch, bool ok, const char *what)
+{
+	if (ok || ch->failed)
+		return;
+	ch->failed = true;
+	KUNIT_FAIL(ch->p->test, "seed %llu: %s", (unsigned long long)ch->seed,
+		   what);
+}
+
+#define BOOK(ch, cond)	book(ch, cond, #cond)
 
 static bool attached(struct mroce_conn *c, const struct mroce_stream *s)
 {

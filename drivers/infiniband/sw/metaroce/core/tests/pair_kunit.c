@@ -629,8 +629,9 @@ static void deliver(struct pair *p)
 		enum mroce_wire_reason wr;
 
 		wr = mroce_wire_parse(np->data, np->len, np->len, &pkt);
-		KUNIT_EXPECT_TRUE(p->test, wr == MROCE_WIRE_OK ||
-					   p->no_verify || p->liar);
+		KUNIT_EXPECT_TRUE(p->test,
+				  wr == MROCE_WIRE_OK || p->no_verify ||
+				  p->liar);
 		if (wr == MROCE_WIRE_OK && by_id(&pkt) &&
 		    pkt.conn != p->side[to].c.id)
 			rx = wants_reset(&pkt) ? MROCE_RX_RESET : MROCE_RX_DROP;

@@ -501,7 +501,11 @@ static void test_qpn_reuse(struct kunit *test)
 		pair_run(p, pair_rand(p, 200000), NULL);
 		pair_reset(p, 0, 0);
 		pair_reset(p, 1, 0);
-		/* as a connection manager does */
+		/*
+		 * As a connection manager does. This hides a fault: without
+		 * it, data of the former life arrives in the new one, because
+		 * rule 25 holds back only the sender.
+		 */
 		pair_ts(p, 0, 0)->psn_shift = pair_rand(p, 1 << 24);
 		b->psn_shift = pair_rand(p, 1 << 24);
 		pair_attach(p, 0, 0);
