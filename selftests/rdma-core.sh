@@ -49,7 +49,7 @@ suite() {
 
 : >"$t_tmp/rxe"
 if [ "$LINK_TYPE" != rxe ] && modprobe -q rdma_rxe; then
-	suite rxe mroce_r mrx0 10.11.0 "$@"
+	suite rxe rxe_t mrx0 10.11.0 "$@"
 	rmmod rdma_rxe
 else
 	note "no rdma_rxe to compare with"

@@ -9,17 +9,17 @@
 #
 # TESTS           names as well
 # LINK_TYPE, SELFTEST_SCALE, SELFTEST_BIN, SELFTEST_VERBOSE: see lib.sh.
-# SELFTEST_FILE_LIMIT  seconds for one file (300, more on a debug kernel)
+# SELFTEST_FILE_LIMIT  seconds for one file (600, more on a debug kernel)
 set -u
 cd "$(dirname "$0")" || exit 1
 
 # Checkers make a kernel slow
 if [ -n "${VM_DEBUG:-}" ]; then
-	: "${SELFTEST_SCALE:=40}" "${SELFTEST_FILE_LIMIT:=600}" "${SELFTEST_LIMIT:=60}"
+	: "${SELFTEST_SCALE:=40}" "${SELFTEST_FILE_LIMIT:=1200}" "${SELFTEST_LIMIT:=60}"
 	export SELFTEST_LIMIT
 fi
 export SELFTEST_SCALE=${SELFTEST_SCALE:-100}
-export SELFTEST_FILE_LIMIT=${SELFTEST_FILE_LIMIT:-300}
+export SELFTEST_FILE_LIMIT=${SELFTEST_FILE_LIMIT:-600}
 limit=$SELFTEST_FILE_LIMIT
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- ${TESTS:-}
