@@ -525,12 +525,12 @@ srv_ready() { local p=$1; shift; t_gone "$p" || "srv_$1" "$2"; }
 
 next_port() { T_PORT=$((T_PORT + 1)); }
 
-# pingpong DESCRIPTION PROGRAM ARGS...: ibv_*_pingpong between the two ends
+# pingpong DESCRIPTION PROGRAM ARGS...: ibv_*_pingpong between the two ends. What
+# they tell each other over TCP goes over IPv4: their servers listen to nothing else.
 pingpong() {
-	local d=$1 p=$2 ga gb dst; shift 2
-	dst=${PP_DST:-$IPB}
+	local d=$1 p=$2 ga gb dst=$IPB; shift 2
 	ga=$(gid_index $DEVA "${PP_SRC:-$IPA}" "$NSA")
-	gb=$(gid_index $DEVB "$dst" "$NSB")
+	gb=$(gid_index $DEVB "${PP_DST:-$IPB}" "$NSB")
 	next_port
 	pair "$d" "tcp $T_PORT" -- \
 		"$p" -d $DEVB -g "$gb" -p $T_PORT "$@" -- \

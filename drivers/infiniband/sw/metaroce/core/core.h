@@ -298,7 +298,9 @@ struct mroce_stream_ops {
 	void (*conn_lost)(struct mroce_stream *s);
 	/* First packet accepted: IB_EVENT_COMM_EST in RTR. */
 	void (*established)(struct mroce_stream *s);
-	/* s->claims fell to zero after mroce_stream_detach(). */
+	/* After mroce_stream_detach(): s->claims fell to zero, or s->left
+	 * became NULL with no claims left.
+	 */
 	void (*idle)(struct mroce_stream *s);
 };
 
@@ -368,7 +370,8 @@ struct mroce_stream {
 	bool late;			/* retry_at was served late once */
 	bool running_order;		/* ordered queue: no recursion */
 	u32 claims;			/* claims in flight */
-	u32 quarantine;			/* PSNs of the QPN's former life */
+	u32 quarantine;			/* PSNs of the QPN's former life, */
+	struct mroce_conn *left;	/* detached: on this connection */
 	s32 deficit;			/* DRR, bytes */
 
 	/* requester */
@@ -745,8 +748,20 @@ void mroce_stream_error(struct mroce_stream *s, u64 now);
  * As mroce_stream_error(), then unlink. If claims are in flight (s->claims
  * not zero) ops->idle() is called when the last ends; until then the memory
  * must stay.
+ *
+ * While s->left is set the peer may still receive what the stream sent: packets
+ * that a new life of the peer's end, should it begin with the same PSN, cannot
+ * tell from its own (rule 25). ops->idle() is called when all of it has been
+ * acknowledged, if ops->find() still knows the QPN. Who does not wait for that
+ * (connection dead, patience at its end) calls mroce_stream_left() before the
+ * stream or the connection goes.
  */
 void mroce_stream_detach(struct mroce_stream *s, u64 now);
+static inline void mroce_stream_left(struct mroce_stream *s)
+{
+	s->left = NULL;
+	s->quarantine = 0;
+}
 
 /**
  * mroce_stream_post - append a message

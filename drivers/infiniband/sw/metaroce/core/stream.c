@@ -115,6 +115,7 @@ int mroce_stream_attach(struct mroce_stream *s, struct mroce_conn *c,
 	s->resp_head = 0;
 	s->resp_n = 0;
 	s->quarantine = quarantine(c, a->qpn);
+	s->left = NULL;
 	s->conn = c;
 	s->rx_state = MROCE_RX_OPEN;
 	list_add_tail(&s->node, &c->streams);
@@ -224,6 +225,8 @@ void mroce_stream_detach(struct mroce_stream *s, u64 now)
 	s->rx_state = MROCE_RX_NOT_READY;
 	s->tx_state = MROCE_TX_IDLE;
 	s->conn = NULL;
+	s->quarantine = quarantine(c, s->a.qpn);
+	s->left = s->quarantine ? c : NULL;
 	stream_rx_reset(s);
 	if (!--c->n_streams)
 		c->gc_at = now + MROCE_GC_NS;

@@ -331,8 +331,16 @@ void stream_voided(struct mroce_conn *c, struct mroce_slot *sl)
 
 	if (!s) {
 		s = c->ops->find(c, sl->qpn);
-		if (s && s->conn == c && s->quarantine && !--s->quarantine)
+		if (!s || !s->quarantine || (s->conn != c && s->left != c) ||
+		    --s->quarantine)
+			return;
+		if (s->conn) {
 			stream_ready(s);
+		} else {
+			s->left = NULL;
+			if (!s->claims)
+				s->ops->idle(s);
+		}
 		return;
 	}
 	if (sl->flags & MROCE_SLOT_RESP)

@@ -438,6 +438,20 @@ static void merge_attr(struct ib_qp_attr *to, const struct ib_qp_attr *a,
 		to->en_sqd_async_notify = a->en_sqd_async_notify;
 }
 
+/* Off the connection: until nothing it sent is under way, or @ms are over. */
+static void qp_quiet(struct mroce_qp *qp, unsigned int ms)
+{
+	mroce_qp_lock(qp);
+	if (ms && qp->x->s.left) {
+		reinit_completion(&qp->idle);
+		mroce_qp_unlock(qp);
+		wait_for_completion_timeout(&qp->idle, msecs_to_jiffies(ms));
+		mroce_qp_lock(qp);
+	}
+	mroce_stream_left(&qp->x->s);
+	mroce_qp_unlock(qp);
+}
+
 /*
  * Back to the beginning, with the mutex held. After it nothing looks at the
  * queue pair but what the user may still do to its rings.
@@ -447,10 +461,14 @@ static void merge_attr(struct ib_qp_attr *to, const struct ib_qp_attr *a,
  *    mroce_qp_enter().
  * 2. Packets that were being copied end: idle() is called for the last. Their
  *    copies take a bounded time and depend on nobody.
- * 3. Those who had entered before leave; none of them sleeps.
- * 4. Now nobody uses the rings or qp->conn: forget both.
+ * 3. If the QP is to be used again (@quiet), the packets it sent are waited for:
+ *    both ends may come back with the PSNs of before, and then nobody could tell
+ *    what belongs to which life (rule 25). A network that does not deliver them
+ *    in MROCE_QUIET_MS is not waited for.
+ * 4. Those who had entered before leave; none of them sleeps.
+ * 5. Now nobody uses the rings or qp->conn: forget both.
  */
-static void qp_reset(struct mroce_qp *qp)
+static void qp_reset(struct mroce_qp *qp, bool quiet)
 {
 	struct mroce_conn *c = qp->conn;
 	bool busy = false;
@@ -467,6 +485,8 @@ static void qp_reset(struct mroce_qp *qp)
 		mroce_net_ops.kick(c);
 	if (busy)
 		wait_for_completion(&qp->idle);
+	if (c)
+		qp_quiet(qp, quiet ? MROCE_QUIET_MS : 0);
 	qp_wait_users(qp);
 
 	if (c) {
@@ -619,7 +639,7 @@ static int qp_modify(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 		return err;
 
 	if (next == IB_QPS_RESET) {
-		qp_reset(qp);
+		qp_reset(qp, true);
 		return 0;
 	}
 	/* rings may have been filled in RESET, when nobody looked at them */
@@ -702,7 +722,7 @@ static int mroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	xa_erase_irq(&qp->dev->qps, ibqp->qp_num);
 	mutex_lock(&qp->mutex);
-	qp_reset(qp);
+	qp_reset(qp, false);
 	mutex_unlock(&qp->mutex);
 	mroce_mcast_drop(qp);
 	mroce_qp_put(qp);

@@ -28,6 +28,7 @@
 #include "wqe.h"
 
 #define MROCE_FLUSH_BUDGET	256	/* completions per turn of a flush */
+#define MROCE_QUIET_MS		500	/* RESET waits for its packets */
 #define MROCE_UD_BUDGET		64	/* datagrams per turn in softirq */
 #define MROCE_FIRST_QPN		17
 #define MROCE_LAST_QPN		0xfffffe

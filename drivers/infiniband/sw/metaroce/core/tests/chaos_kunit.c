@@ -311,7 +311,25 @@ static bool all_over(struct pair *p)
 	return true;
 }
 
-/* RESET of both ends; the first MSNs are others, as with a real CM. */
+/* Of streams that were reset nothing is under way or being copied. */
+static bool all_quiet(struct pair *p)
+{
+	int side, i;
+
+	for (side = 0; side < 2; side++) {
+		for (i = 0; i < PAIR_STREAMS; i++) {
+			struct mroce_stream *s = &pair_ts(p, side, i)->s;
+
+			if (!s->conn && (s->left || s->claims))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* RESET of both ends. They come back with the first MSNs of before; with others,
+ * as a CM chooses, if the network does not let go of what they sent.
+ */
 static void recycle(struct chaos *ch, int side, int i, bool late)
 {
 	struct pair *p = ch->p;
@@ -325,11 +343,12 @@ static void recycle(struct chaos *ch, int side, int i, bool late)
 	pair_pump(p, side);
 	pair_pump(p, pside);
 	check_books(ch);
-	ts->psn_shift = pair_rand(p, 1 << 24);
-	peer->psn_shift = pair_rand(p, 1 << 24);
-	/* what was being copied has ended before an owner comes back */
-	if (ts->s.claims || peer->s.claims)
-		pair_run(p, p->net.jitter_ns + 1, NULL);
+	if (!pair_run(p, 20 * MS, all_quiet)) {
+		mroce_stream_left(&ts->s);
+		mroce_stream_left(&peer->s);
+		ts->psn_shift = pair_rand(p, 1 << 24);
+		peer->psn_shift = pair_rand(p, 1 << 24);
+	}
 	BOOK(ch, !ts->s.claims && !peer->s.claims);
 	pair_attach(p, side, i);
 	if (late)

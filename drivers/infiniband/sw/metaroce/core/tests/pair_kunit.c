@@ -343,7 +343,7 @@ static struct mroce_stream *p_find(struct mroce_conn *c, u32 qpn)
 	struct side *sd = container_of(c, struct side, c);
 	int i = (int)qpn - (int)pair_qpn(sd->idx, 0);
 
-	if (i < 0 || i >= PAIR_STREAMS || !sd->ts[i].s.conn)
+	if (i < 0 || i >= PAIR_STREAMS || !sd->ts[i].s.ops)
 		return NULL;
 	return &sd->ts[i].s;
 }
