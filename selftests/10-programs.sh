@@ -53,9 +53,9 @@ pair "riostream, data checked" "cm $T_PORT" -- \
 	riostream -p $T_PORT -s $IPB -S 65536 -C 20 -T v
 next_port
 head -c 3000000 /dev/urandom >"$t_tmp/in"
-# Its server never ends
+# Its server never ends; with an option first it is one
 PAIR_KILL=1 pair "rcopy" "cm $T_PORT" -- rcopy -p $T_PORT -- \
-	rcopy -p $T_PORT "$t_tmp/in" "$IPB:$t_tmp/copied"
+	rcopy "$t_tmp/in" "$IPB:$t_tmp/copied" -p $T_PORT
 cmp "$t_tmp/in" "$t_tmp/copied" >"$t_tmp/out" 2>&1
 result $? "rcopy: the copy is the same" "$t_tmp/out"
 

@@ -200,13 +200,24 @@ get_uml() {
 	echo "$dir"
 }
 
-# Which lines of a fragment did not make it into a .config?
+# Which lines of fragments, the later ones over the earlier, did not make it into
+# a .config? What depends on something that is off is off, too.
 config_missing() {
 	awk 'FNR == 1 { f++ }
-	f == 1 && /^CONFIG_.*=/ { have[$0] = 1; split($0, a, "="); set[a[1]] = 1 }
-	f > 1 && /^CONFIG_[A-Z0-9_]*=n$/ { sub(/=n$/, ""); if ($0 in set) print $0 "=n"; next }
-	f > 1 && /^# CONFIG_.* is not set$/ { if ($2 in set) print; next }
-	f > 1 && /^CONFIG_/ && !($0 in have) { print }' "$@"
+	/^# CONFIG_.* is not set$/ { key = $2; val = "n" }
+	/^CONFIG_[A-Z0-9_]*=/ {
+		key = $0; sub(/=.*/, "", key)
+		val = substr($0, length(key) + 2)
+	}
+	key == "" { next }
+	f == 1 { have[key] = val }
+	f > 1 { want[key] = val }
+	{ key = "" }
+	END {
+		for (key in want)
+			if (want[key] != ((key in have) ? have[key] : "n"))
+				print key "=" want[key]
+	}' "$@"
 }
 
 make_uml() {
