@@ -41,7 +41,7 @@ full() { # MTU
 	links_up >"$t_tmp/out" 2>&1
 	result $? "MTU $1: links" "$t_tmp/out" || return 1
 	snap $DEVA $DEVB
-	perf "MTU $1: 64 KiB writes" ib_write_bw -n 200 -s 65536
+	perf "MTU $1: 1 MiB writes" ib_write_bw -n 20 -s 1048576
 	t_delta $DEVA sent_pkts
 	p=$REPLY
 	t_delta $DEVA sent_bytes
