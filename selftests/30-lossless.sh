@@ -54,9 +54,11 @@ lossless() {
 storm() { "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" "$@"; }
 writes() {
 	next_port
-	pair_run "tcp $T_PORT" ib_write_bw -d "$DEVB" -x "$(gid_index $DEVB $IPB)" \
+	pair_run "tcp $T_PORT" -- ib_write_bw -d "$DEVB" -x "$(gid_index $DEVB $IPB)" \
 		-F -p $T_PORT "$@" -- ib_write_bw -d $DEVA \
-		-x "$(gid_index $DEVA $IPA)" -F -p $T_PORT "$@" $IPB
+		-x "$(gid_index $DEVA $IPA)" -F -p $T_PORT "$@" $IPB && return
+	cat "$t_tmp/client" "$t_tmp/server"
+	return 1
 }
 
 lossless "4 QPs" storm -q 4 -n "$(scale 1000 200)" -e

@@ -10,6 +10,8 @@ if ! only metaroce "our wire format"; then t_done; fi
 need python3
 need_bin
 topo 1 1500
+# The forger takes what it sees for one packet
+ip -n "$NSA" link set va1 gso_max_segs 1
 # Forger in the middle: on the sender's netdev, with the sender's address
 for fam in 4 6; do
 	case $fam in 4) dst=$IPB ;; *) dst=$IP6B ;; esac

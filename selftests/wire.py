@@ -337,7 +337,7 @@ def cmd_forge(iface, dest):
     """Copies of live DATA to DEST, changed so that none may have an effect."""
     got = []
     for a, d, sport, p in Sniffer(iface).packets(10):
-        # Not those that hold several (GSO)
+        # Room for the changed copy; the caller sees to it that there is no GSO
         if d == dest and p[0] & 15 == DATA and p[1] != NOP and len(p) <= 1472 - 20:
             got.append((a, sport, p))
             if len(got) == 64:

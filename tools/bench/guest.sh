@@ -37,7 +37,7 @@ use() { # TYPE: links of that kind, on the same netdevs by turns
 # bw TYPE: Gb/s of 64 KiB writes, or nothing
 bw() {
 	next_port
-	pair_run "tcp $T_PORT" taskset -c $last ib_write_bw -d $DEVB \
+	pair_run "tcp $T_PORT" -- taskset -c $last ib_write_bw -d $DEVB \
 		-x "$(gid_index $DEVB $IPB)" -F -p $T_PORT -s 65536 -D "$SECS" \
 		--report_gbits -- \
 		taskset -c 0 ib_write_bw -d $DEVA -x "$(gid_index $DEVA $IPA)" -F \
@@ -47,7 +47,7 @@ bw() {
 }
 lat() {
 	next_port
-	pair_run "tcp $T_PORT" taskset -c $last ib_write_lat -d $DEVB \
+	pair_run "tcp $T_PORT" -- taskset -c $last ib_write_lat -d $DEVB \
 		-x "$(gid_index $DEVB $IPB)" -F -p $T_PORT -s 8 -n 2000 -- \
 		taskset -c 0 ib_write_lat -d $DEVA -x "$(gid_index $DEVA $IPA)" -F \
 		-p $T_PORT -s 8 -n 2000 $IPB
@@ -56,7 +56,7 @@ lat() {
 }
 tcp() {
 	next_port
-	pair_run "tcp $T_PORT" taskset -c $last iperf3 -s -1 -p $T_PORT -- \
+	pair_run "tcp $T_PORT" -- taskset -c $last iperf3 -s -1 -p $T_PORT -- \
 		taskset -c 0 iperf3 -c $IPB -p $T_PORT -t "$SECS" -l 64K -J
 	python3 - "$t_tmp/client" <<-'PY' 2>/dev/null
 	import json, sys
