@@ -53,12 +53,14 @@ struct mroce_stream;
 	X(RX_NOP,	"rcvd_nops")					\
 	X(TX_ACK,	"acks_sent")					\
 	X(RX_ACK,	"acks_received")				\
+	X(ACK_STALE,	"acks_stale")		/* overtaken: ignored */ \
 	X(TX_NAK,	"naks_sent")					\
 	X(RX_NAK,	"naks_received")				\
 	X(NAK_STALE,	"naks_stale")		/* not outstanding: ignored */ \
 	X(RX_DUP,	"duplicate_request")	/* PSN already placed */ \
 	X(RX_PLACING,	"rcvd_while_placing")				\
 	X(RX_OOO,	"out_of_seq_request")	/* placed past a gap */	\
+	X(RX_REORDER,	"rcvd_reordered")	/* by the route itself */ \
 	X(RX_WINDOW,	"rcvd_beyond_window")				\
 	X(RX_OLD,	"rcvd_too_old")					\
 	X(RX_TAG,	"rcvd_bad_tag")					\
@@ -418,7 +420,7 @@ struct mroce_stream {
 #define MROCE_SLOT_LOST		0x02	/* to be sent again */
 #define MROCE_SLOT_RESENT	0x04
 #define MROCE_SLOT_RESP		0x08	/* msn names an rctx */
-#define MROCE_SLOT_PROBE	0x10	/* resent by tail probe or RTO */
+#define MROCE_SLOT_SILENCE	0x10	/* resent by probe, RTO, re-homing */
 #define MROCE_SLOT_MOVED	0x20	/* has seen more than one route */
 
 /* One outstanding transmission. Points at a stream, never into a QP's ring. */

@@ -107,11 +107,15 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	}
 	d = mroce_seq_diff(pkt->psn, r->cum);
 	dup = path_rx_placed(r, pkt->psn);
-	/* Too far back to be outstanding at its sender: no more of a duplicate
-	 * than what lies beyond the window. It shall not say where the path is.
-	 */
-	if (d <= -MROCE_PATH_WINDOW || d > MROCE_PATH_WINDOW) {
+	if (d > MROCE_PATH_WINDOW) {
 		cnt_inc(c, MROCE_CNT_RX_WINDOW);
+		return MROCE_RX_DROP;
+	}
+	/* Too far back to be outstanding at its sender: no duplicate that wants
+	 * an answer. It shall not say where the path is.
+	 */
+	if (d <= -MROCE_PATH_WINDOW) {
+		cnt_inc(c, MROCE_CNT_RX_OLD);
 		return MROCE_RX_DROP;
 	}
 	if (!dup && test_bit(psn_idx(pkt->psn), r->placing)) {
@@ -132,6 +136,9 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		r->epoch = pkt->epoch;
 		r->sport = m->sport;
 		r->plane = m->plane;
+	} else if (pkt->epoch == r->epoch &&
+		   mroce_seq_before(pkt->ts, r->newest_ts)) {
+		cnt_inc(c, MROCE_CNT_RX_REORDER);
 	}
 	path_rx_touch(c, r);
 	if (dup) {

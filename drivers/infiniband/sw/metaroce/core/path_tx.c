@@ -168,14 +168,16 @@ static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns, u64 now)
 
 /*
  * The original of a resent packet had arrived after all: it was late, not
- * lost. The guard learns by how much (rule 29); probes are no evidence.
+ * lost. The guard learns by how much (rule 29). What was resent because of
+ * silence was not taken for lost, and is no evidence: the original may have
+ * arrived in time, or by another route.
  */
 static void path_spurious(struct mroce_conn *c, struct mroce_path_tx *p,
 			  const struct mroce_slot *sl, u32 echo_ts)
 {
 	u32 late, cap;
 
-	if (sl->flags & MROCE_SLOT_PROBE)
+	if (sl->flags & MROCE_SLOT_SILENCE)
 		return;
 	cnt_inc(c, MROCE_CNT_SPURIOUS);
 	late = p->has_echo ? p->echo_ts - sl->first_ts : 0;
@@ -235,6 +237,7 @@ static u32 path_find_lost(struct mroce_conn *c, struct mroce_path_tx *p,
 			continue;
 		}
 		path_tx_mark_lost(c, p, psn);
+		sl->flags &= ~MROCE_SLOT_SILENCE;
 		if (!(sl->flags & MROCE_SLOT_VOID)) {
 			cnt_inc(c, MROCE_CNT_LOST);
 			n++;
@@ -254,11 +257,18 @@ static void path_guard_decay(struct mroce_path_tx *p)
 	p->guard_ts /= 2;
 }
 
-/* Rule 31: what an acknowledgment may say. */
-static bool ack_valid(const struct mroce_conn *c, const struct mroce_path_tx *p,
-		      const struct mroce_pkt *pkt, u64 now)
+/* An echo is not newer than the last stamp, nor very old. */
+static bool echo_valid(const struct mroce_path_tx *p, u32 echo_ts)
 {
-	u32 cum = pkt->psn, n = p->nxt - 1 - cum, age, i;
+	return !mroce_seq_after(echo_ts, p->last_ts) &&
+	       p->last_ts - echo_ts < MROCE_TS_VALID;
+}
+
+/* Rule 31: what an acknowledgment may say. */
+static bool ack_valid(const struct mroce_path_tx *p,
+		      const struct mroce_pkt *pkt)
+{
+	u32 cum = pkt->psn, n = p->nxt - 1 - cum, i;
 
 	/* cum in [una - 1, nxt - 1] */
 	if (cum - (p->una - 1) > p->nxt - p->una)
@@ -274,10 +284,14 @@ static bool ack_valid(const struct mroce_conn *c, const struct mroce_path_tx *p,
 		if (word)
 			return false;
 	}
-	if (mroce_seq_after(pkt->ack.echo_ts, p->last_ts))
-		return false;
-	age = p->last_ts - pkt->ack.echo_ts;
-	return age < MROCE_TS_VALID;
+	return echo_valid(p, pkt->ack.echo_ts);
+}
+
+/* Overtaken by one that said more, or a copy: of no use, but honest. */
+static bool ack_late(const struct mroce_path_tx *p, const struct mroce_pkt *pkt)
+{
+	return mroce_seq_before(pkt->psn, p->una - 1) &&
+	       echo_valid(p, pkt->ack.echo_ts);
 }
 
 void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
@@ -290,8 +304,9 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 
 	cnt_inc(c, MROCE_CNT_RX_ACK);
 	p = pkt->path < c->n_tx ? c->tx[pkt->path] : NULL;
-	if (!p || !ack_valid(c, p, pkt, now)) {
-		cnt_inc(c, MROCE_CNT_RX_BADACK);
+	if (!p || !ack_valid(p, pkt)) {
+		cnt_inc(c, p && ack_late(p, pkt) ? MROCE_CNT_ACK_STALE :
+						   MROCE_CNT_RX_BADACK);
 		return;
 	}
 	p->last_rx_ns = now;
@@ -400,7 +415,8 @@ void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	p->min_rtt_ns = 0;	/* of the old route */
 	cnt_inc(c, MROCE_CNT_REHOME);
 	for_each_out(p, psn) {
-		p->slot[psn_idx(psn)].flags |= MROCE_SLOT_MOVED;
+		p->slot[psn_idx(psn)].flags |= MROCE_SLOT_MOVED |
+					       MROCE_SLOT_SILENCE;
 		path_tx_mark_lost(c, p, psn);
 	}
 	p->rtx_budget = p->n_lost;
@@ -434,7 +450,7 @@ static void path_probe(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	p->tlp_out = true;
 	if (!path_newest(p, &psn))
 		return;
-	p->slot[psn_idx(psn)].flags |= MROCE_SLOT_PROBE;
+	p->slot[psn_idx(psn)].flags |= MROCE_SLOT_SILENCE;
 	path_tx_mark_lost(c, p, psn);
 	if (!p->rtx_budget)
 		p->rtx_budget = 1;

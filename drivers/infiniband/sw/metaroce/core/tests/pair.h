@@ -68,6 +68,9 @@ struct side {
 	int idx;
 	struct tstream ts[PAIR_STREAMS];
 	u16 next_sport;
+	/* Its host does nothing until then; then timers or packets first. */
+	u64 stalled;
+	bool timers_first;
 };
 
 struct netpkt {
@@ -88,6 +91,8 @@ struct pair_net {
 	u16 dead_sport;		/* packets from this port vanish; 0: none */
 	int dead_dir;		/* -1: both */
 	bool cut;		/* nothing passes */
+	u16 slow_sport;		/* packets from this port wait, in order, */
+	u64 slow_until;
 	u64 drop_next;		/* so many of the next DATA packets vanish */
 	u32 slow_copy;		/* a claim is held for up to jitter_ns */
 };

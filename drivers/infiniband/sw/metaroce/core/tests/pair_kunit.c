@@ -486,6 +486,8 @@ static void net_send(struct side *sd, const struct mroce_txd *txd)
 		return;
 	}
 	at = p->now + p->net.delay_ns;
+	if (txd->sport == p->net.slow_sport)
+		at = max(at, p->net.slow_until);
 	if (chance(p, p->net.reorder))
 		at += pair_rand(p, (u32)p->net.jitter_ns);
 	net_put(p, other(p, sd->idx), wire, len, txd->sport, at,
@@ -655,6 +657,44 @@ static void deliver(struct pair *p)
 	pair_pump(p, to);
 }
 
+/* Packets for a host that stands still wait, in their order. */
+static void pass(struct pair *p)
+{
+	while (p->nq && p->q[0]->at <= p->now) {
+		u64 stalled = p->side[p->q[0]->to].stalled;
+
+		if (stalled > p->now) {
+			struct netpkt *np = heap_pop(p);
+
+			np->at = stalled;
+			heap_push(p, np);
+			continue;
+		}
+		deliver(p);
+	}
+}
+
+static u64 timer_due(const struct side *sd)
+{
+	u64 due = mroce_conn_deadline(&sd->c);
+
+	return due == MROCE_NEVER ? due : max(due, sd->stalled);
+}
+
+static void timers(struct pair *p, bool first)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct side *sd = &p->side[i];
+
+		if ((first && !sd->timers_first) || timer_due(sd) > p->now)
+			continue;
+		mroce_conn_timer(&sd->c, p->now);
+		pair_pump(p, i);
+	}
+}
+
 bool pair_run(struct pair *p, u64 max_ns, bool (*until)(struct pair *p))
 {
 	u64 end = p->now + max_ns, next;
@@ -669,20 +709,15 @@ bool pair_run(struct pair *p, u64 max_ns, bool (*until)(struct pair *p))
 		if (p->nq)
 			next = min(next, p->q[0]->at);
 		for (i = 0; i < 2; i++)
-			next = min(next, mroce_conn_deadline(&p->side[i].c));
+			next = min(next, timer_due(&p->side[i]));
 		if (next == MROCE_NEVER || next > end) {
 			p->now = end;
 			return !until;
 		}
 		p->now = max(p->now, next);
-		while (p->nq && p->q[0]->at <= p->now)
-			deliver(p);
-		for (i = 0; i < 2; i++) {
-			if (mroce_conn_deadline(&p->side[i].c) > p->now)
-				continue;
-			mroce_conn_timer(&p->side[i].c, p->now);
-			pair_pump(p, i);
-		}
+		timers(p, true);
+		pass(p);
+		timers(p, false);
 	}
 }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hosts and routes that stand still for a while, as virtual ones do; nothing
+ * is lost, and no route overtakes itself. The transport may then send again
+ * what it waits for, but must not see a lossy or reordering network.
+ */
+#include "pair.h"
+#include "../internal.h"
+
+static bool open_and_done(struct pair *p)
+{
+	return p->side[0].c.state == MROCE_CONN_OPEN &&
+	       p->side[1].c.state == MROCE_CONN_OPEN && pair_all_done(p);
+}
+
+/* Neither endpoint does anything for up to 20 ms, at any time. Afterwards
+ * timers may be served before what came in meanwhile.
+ */
+static void host_stalls(struct pair *p)
+{
+	struct side *sd = &p->side[pair_rand(p, 2)];
+
+	sd->timers_first = pair_rand(p, 2);
+	sd->stalled = max(sd->stalled, p->now + pair_rand(p, 20 * MS));
+}
+
+/* The same for what leaves from one source port. */
+static void route_stalls(struct pair *p)
+{
+	struct mroce_conn *c = &p->side[pair_rand(p, 2)].c;
+
+	if (!c->n_tx || p->now < p->net.slow_until)
+		return;
+	p->net.slow_sport = c->tx[pair_rand(p, c->n_tx)]->sport;
+	p->net.slow_until = p->now + pair_rand(p, 20 * MS);
+}
+
+static void stall_often(struct kunit *test, void (*stall)(struct pair *p))
+{
+	u64 seed, moved = 0;
+
+	for (seed = 1; seed <= 20; seed++) {
+		struct pair *p = pair_new(test, seed, 1500);
+		int i, k;
+
+		pair_up(p, 0);
+		pair_up(p, 1);
+		pair_ts(p, 0, 0)->s.a.timeout = 0;
+		pair_ts(p, 1, 1)->s.a.timeout = 0;
+		for (i = 0; i < 40; i++) {
+			for (k = 0; k < 2; k++) {
+				pair_post(p, 0, 0, MROCE_OP_WRITE,
+					  1 + pair_rand(p, 60000), 0, false);
+				pair_post(p, 1, 1, MROCE_OP_READ_REQ,
+					  1 + pair_rand(p, 60000), 0, false);
+			}
+			pair_run(p, pair_rand(p, 2 * MS), NULL);
+			stall(p);
+			KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC,
+							 open_and_done));
+		}
+		moved += pair_cnt(p, MROCE_CNT_REHOME);
+		KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RX_REORDER), 0ULL);
+		KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_LOST), 0ULL);
+		KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_SPURIOUS), 0ULL);
+		KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RX_BADACK), 0ULL);
+		pair_free(p);
+	}
+	KUNIT_EXPECT_GT(test, moved, 0ULL);
+}
+
+static void test_host_stalls(struct kunit *test)
+{
+	stall_often(test, host_stalls);
+}
+
+static void test_route_stalls(struct kunit *test)
+{
+	stall_often(test, route_stalls);
+}
+
+/* Acknowledgments that overtake each other and come twice are late, not bad. */
+static void test_late_acks(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 3, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_pkt ack = {
+		.type = MROCE_T_ACK,
+		.opcode = MROCE_ACK_SHORT,
+	};
+	int i;
+
+	pair_up(p, 0);
+	p->net.jitter_ns = 2 * MS;
+	p->net.dup = 20000;
+	for (i = 0; i < 200; i++) {
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
+		pair_run(p, 100 * US, NULL);
+	}
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RX_BADACK), 0ULL);
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_ACK_STALE), 0ULL);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_LOST), 0ULL);
+
+	/* of what was never sent, or of another age */
+	ack.conn = c->id;
+	ack.tag = c->tag;
+	ack.psn = c->tx[0]->nxt;
+	ack.ack.echo_ts = c->tx[0]->last_ts;
+	mroce_conn_rx(c, &ack, NULL, NULL, p->now);
+	ack.psn = c->tx[0]->una - 2;
+	ack.ack.echo_ts = c->tx[0]->last_ts + 1;
+	mroce_conn_rx(c, &ack, NULL, NULL, p->now);
+	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_RX_BADACK], 2ULL);
+	pair_free(p);
+}
+
+/* What a route overtakes is counted at the receiver, and is evidence at the
+ * sender.
+ */
+static void test_route_reorders(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 4, 1500);
+	int i;
+
+	pair_up(p, 0);
+	for (i = 0; i < 50; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 30000, 0, false);
+	p->net.reorder = 2000;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_RX_REORDER), 0ULL);
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_SPURIOUS), 0ULL);
+	pair_free(p);
+}
+
+static struct kunit_case time_cases[] = {
+	KUNIT_CASE(test_host_stalls),
+	KUNIT_CASE(test_route_stalls),
+	KUNIT_CASE(test_late_acks),
+	KUNIT_CASE(test_route_reorders),
+	{}
+};
+
+static struct kunit_suite time_suite = {
+	.name = "metaroce-time",
+	.test_cases = time_cases,
+};
+
+kunit_test_suite(time_suite);
