@@ -622,6 +622,7 @@ static void reuse(struct ibv_mr *lmr)
 #define BADCALL(name, expr, ...)					\
 	do {								\
 		static const int want[] = { __VA_ARGS__ };		\
+		const char *name_ = (name);				\
 		int rc_, i_, hit_ = 0;					\
 									\
 		errno = 0;						\
@@ -629,9 +630,9 @@ static void reuse(struct ibv_mr *lmr)
 		for (i_ = 0; i_ < (int)ARRAY_SIZE(want); i_++)		\
 			hit_ |= rc_ == want[i_];			\
 		if (!hit_)						\
-			vt_note("%s: %s", name, rc_ ? strerror(rc_) :	\
+			vt_note("%s: %s", name_, rc_ ? strerror(rc_) :	\
 				"success");				\
-		vt_ok(hit_, "%s", name);				\
+		vt_ok(hit_, "%s", name_);				\
 	} while (0)
 
 static int reg(void *a, size_t len, int access)

@@ -256,14 +256,29 @@ static int c_write(void)
 		if (c_connect())
 			vt_fail("cannot connect again");
 		set_nth(hit ? 0 : 1);
-		return EIO;
+		rc = EIO;
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- rdma link add, without the program: its own allocations do not count ---- */
 
 static int nl = -1;
+
+/* Appends an attribute; returns the end */
+static uint8_t *put(uint8_t *p, uint16_t type, const void *data, size_t len)
+{
+	struct nlattr a = { .nla_type = type, .nla_len = NLA_HDRLEN + len };
+
+	memcpy(p, &a, NLA_HDRLEN);
+	memcpy(p + NLA_HDRLEN, data, len);
+	return p + NLA_ALIGN(a.nla_len);
+}
+
+static uint8_t *put_str(uint8_t *p, uint16_t type, const char *s)
+{
+	return put(p, type, s, strlen(s) + 1);
+}
 
 static int nldev(int cmd, const char *name, uint32_t index)
 {
@@ -272,7 +287,6 @@ static int nldev(int cmd, const char *name, uint32_t index)
 		uint8_t b[256];
 	} m = {};
 	uint8_t *p = m.b;
-	struct nlattr a;
 	struct {
 		struct nlmsghdr h;
 		struct nlmsgerr e;
@@ -280,22 +294,14 @@ static int nldev(int cmd, const char *name, uint32_t index)
 	} r;
 	ssize_t n;
 
-#define PUT(t, data, len) do {						\
-		a.nla_type = (t);					\
-		a.nla_len = NLA_HDRLEN + (len);				\
-		memcpy(p, &a, NLA_HDRLEN);				\
-		memcpy(p + NLA_HDRLEN, data, len);			\
-		p += NLA_ALIGN(a.nla_len);				\
-	} while (0)
-
 	m.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd);
 	m.h.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	if (cmd == RDMA_NLDEV_CMD_NEWLINK) {
-		PUT(RDMA_NLDEV_ATTR_DEV_NAME, name, strlen(name) + 1);
-		PUT(RDMA_NLDEV_ATTR_LINK_TYPE, link_type, strlen(link_type) + 1);
-		PUT(RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);
+		p = put_str(p, RDMA_NLDEV_ATTR_DEV_NAME, name);
+		p = put_str(p, RDMA_NLDEV_ATTR_LINK_TYPE, link_type);
+		p = put_str(p, RDMA_NLDEV_ATTR_NDEV_NAME, netdev);
 	} else {
-		PUT(RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+		p = put(p, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
 	}
 	m.h.nlmsg_len = p - (uint8_t *)&m;
 	if (send(nl, &m, m.h.nlmsg_len, 0) < 0)

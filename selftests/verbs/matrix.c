@@ -583,7 +583,7 @@ static void both(void)
 	vt_send(&me, sizeof(me));
 	vt_recv(&peer, sizeof(peer));
 	at.send_sge = MAX_SGE;
-	at.recv_sge = MAX_SGE < dev.attr.max_srq_sge ? MAX_SGE : dev.attr.max_srq_sge;
+	at.recv_sge = dev.attr.max_srq_sge > MAX_SGE ? MAX_SGE : dev.attr.max_srq_sge;
 	at.inline_bytes = 256;
 
 	for (v = 0; v < 2; v++) {

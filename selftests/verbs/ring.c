@@ -281,14 +281,14 @@ S(s_len_less, w->dma.length = 8; w->dma.resid = 8)
 S(s_sgelen_max, w->dma.sge[0].length = 0xffffffff)
 S(s_sgelen_31, w->dma.sge[0].length = 0x80000001)
 S(s_sgelen_sum, w->dma.num_sge = 4;
-  w->dma.sge[1] = w->dma.sge[2] = w->dma.sge[3] = w->dma.sge[0];
-  w->dma.sge[1].length = w->dma.sge[2].length = 0x80000000)
+	w->dma.sge[1] = w->dma.sge[0]; w->dma.sge[1].length = 0x80000000;
+	w->dma.sge[2] = w->dma.sge[1]; w->dma.sge[3] = w->dma.sge[0])
 S(s_addr_max, w->dma.sge[0].addr = ~0ULL)
 S(s_addr_kernel, w->dma.sge[0].addr = 0xffff888000000000ULL)
 S(s_lkey_max, w->dma.sge[0].lkey = 0xffffffff)
 S(s_inl_big, w->wr.send_flags |= IBV_SEND_INLINE; w->dma.length = 60000)
 S(s_inl_max, w->wr.send_flags |= IBV_SEND_INLINE; w->dma.length = 0xffffffff;
-  w->dma.resid = 0xffffffff)
+	w->dma.resid = 0xffffffff)
 S(s_inl_edge, w->wr.send_flags |= IBV_SEND_INLINE; w->dma.length = 4 * 16 + 1)
 S(s_flags_all, w->wr.send_flags = 0xffffffff)
 S(s_state, w->state = 0xffffffff; w->status = 0xffffffff; w->mask = 0xffffffff)
@@ -298,14 +298,14 @@ S(s_rdatomic, w->has_rd_atomic = 0xffffffff; w->ack_length = 0xffffffff)
 S(s_iova, w->iova = ~0ULL)
 S(s_inv, w->wr.ex.invalidate_rkey = 0xffffffff)
 S(s_mw, w->wr.wr.mw.mw_rkey = 0xffffffff; w->wr.wr.mw.mr_lkey = 0xffffffff;
-  w->wr.wr.mw.length = ~0ULL)
+	w->wr.wr.mw.length = ~0ULL)
 S(s_mw_mr, w->wr.wr.mw.mw_rkey = mr->rkey; w->wr.wr.mw.mr_lkey = mr->lkey;
-  w->wr.wr.mw.addr = (uintptr_t)buf; w->wr.wr.mw.length = 1;
-  w->wr.wr.mw.access = 0xffffffff)
+	w->wr.wr.mw.addr = (uintptr_t)buf; w->wr.wr.mw.length = 1;
+	w->wr.wr.mw.access = 0xffffffff)
 S(s_all_ones, memset(w, 0xff, sizeof(*w)))
 S(s_atomic_odd, w->wr.wr.atomic.remote_addr = (uintptr_t)buf + BUF / 2 + 4;
-  w->wr.wr.atomic.rkey = mr->rkey; w->dma.length = w->dma.resid = 8;
-  w->dma.sge[0].length = 8; w->iova = w->wr.wr.atomic.remote_addr)
+	w->wr.wr.atomic.rkey = mr->rkey; w->dma.length = 8; w->dma.resid = 8;
+	w->dma.sge[0].length = 8; w->iova = w->wr.wr.atomic.remote_addr)
 S(s_atomic_sge, w->dma.sge[0].length = 1; w->dma.length = 1; w->dma.resid = 1)
 
 static const struct wcase wcases[] = {
@@ -479,8 +479,8 @@ R(r_len, w->dma.length = 0xffffffff; w->dma.resid = 0xffffffff)
 R(r_len0, w->dma.length = 0; w->dma.resid = 0)
 R(r_sgelen, w->dma.sge[0].length = 0xffffffff)
 R(r_sum, w->dma.num_sge = 4;
-  w->dma.sge[1] = w->dma.sge[2] = w->dma.sge[3] = w->dma.sge[0];
-  w->dma.sge[1].length = w->dma.sge[2].length = 0x80000000)
+	w->dma.sge[1] = w->dma.sge[0]; w->dma.sge[1].length = 0x80000000;
+	w->dma.sge[2] = w->dma.sge[1]; w->dma.sge[3] = w->dma.sge[0])
 R(r_addr, w->dma.sge[0].addr = ~0ULL)
 R(r_lkey, w->dma.sge[0].lkey = 0xffffffff)
 R(r_ones, memset(w, 0xff, sizeof(*w)))
@@ -578,8 +578,7 @@ static void mode_index(void)
 			if (!vt_poll(NULL, v.scq, &wc, 5000) && strict)
 				vt_fail("the sender got no completion");
 			victim_free(&v);
-			vt_result("%s: %s", s ? "SRQ" : "RQ",
-			      rcases[i].name);
+			vt_result("%s: %s", s ? "SRQ" : "RQ", rcases[i].name);
 		}
 	}
 }
@@ -605,7 +604,9 @@ static void mode_ud(void)
 	victim_make(&v, true, false);
 	for (i = 0; i < ARRAY_SIZE(bogus) + 40; i++) {
 		w = good_wqe(&v, IBV_WR_SEND);
-		w->dma.length = w->dma.resid = w->dma.sge[0].length = 64;
+		w->dma.length = 64;
+		w->dma.resid = 64;
+		w->dma.sge[0].length = 64;
 		w->wr.wr.ud.remote_qpn = v.qp2->qp_num;
 		w->wr.wr.ud.remote_qkey = 0x11;
 		w->wr.wr.ud.pkey_index = i & 1 ? 0xffff : 0;

@@ -574,7 +574,8 @@ static void both(void)
 	setup();
 	vt_srand(vt_now_us() + vt_side);
 	n_msgs = vt_scaled(n_msgs, 8);
-	t0 = last = vt_now_us();
+	t0 = vt_now_us();
+	last = t0;
 	if (seconds)
 		end = t0 + seconds * 1000000ULL;
 	for (;;) {

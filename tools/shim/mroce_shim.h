@@ -287,22 +287,22 @@ static inline u64 mul_u32_u32(u32 a, u32 b)
 
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
 {
-	return (u64)(((unsigned __int128)a * mul) >> shift);
+	return (u64)(((__uint128_t)a * mul) >> shift);
 }
 
 static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
 {
-	return (u64)(((unsigned __int128)a * mul) >> shift);
+	return (u64)(((__uint128_t)a * mul) >> shift);
 }
 
 static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 div)
 {
-	return (u64)((unsigned __int128)a * mul / div);
+	return (u64)((__uint128_t)a * mul / div);
 }
 
 static inline u64 mul_u64_u64_div_u64(u64 a, u64 mul, u64 div)
 {
-	return (u64)((unsigned __int128)a * mul / div);
+	return (u64)((__uint128_t)a * mul / div);
 }
 
 /* An lvalue variant only: the division happens in place. */

@@ -70,13 +70,16 @@ static double pair_goodput(double gbps, u64 rtt_ns, double loss, u16 mtu,
 		struct mroce_conn *c = &f->e->c;
 		int i;
 
-		for (i = 0; i < c->n_tx; i++)
-			printf("  path %d cwnd %u inflight %u srtt %llu min %llu alpha %u guard %u\n",
-			       i, c->tx[i]->cc.cwnd_x256 >> 8,
-			       c->tx[i]->inflight,
-			       (unsigned long long)c->tx[i]->srtt_ns,
-			       (unsigned long long)c->tx[i]->min_rtt_ns,
-			       c->tx[i]->cc.alpha_x1024, c->tx[i]->guard_ts);
+		for (i = 0; i < c->n_tx; i++) {
+			const struct mroce_path_tx *p = c->tx[i];
+
+			printf("  path %d cwnd %u inflight %u srtt %llu", i,
+			       p->cc.cwnd_x256 >> 8, p->inflight,
+			       (unsigned long long)p->srtt_ns);
+			printf(" min %llu alpha %u guard %u\n",
+			       (unsigned long long)p->min_rtt_ns,
+			       p->cc.alpha_x1024, p->guard_ts);
+		}
 		for (i = 0; i < MROCE_N_COUNTERS; i++)
 			if (sim_cnt(sm, i))
 				printf("  %s %llu\n", mroce_counter_names[i],
