@@ -144,7 +144,6 @@ static void mroce_dgram_grh(struct mroce_dgram_rx *d, const struct sk_buff *skb)
 
 static void mroce_dgram_mac(struct mroce_dgram_rx *d, const struct sk_buff *skb)
 {
-	d->vlan = 0xffff;
 	if (skb_mac_header_was_set(skb) &&
 	    skb_network_header(skb) - skb_mac_header(skb) >= ETH_HLEN)
 		ether_addr_copy(d->smac, eth_hdr(skb)->h_source);
@@ -175,11 +174,12 @@ void mroce_dgram_rx(struct mroce_net *mn, struct sk_buff *skb, u32 off,
 		.pkt = pkt,
 		.addr = *a,
 		.len = pkt->payload_len,
+		.vlan = 0xffff,
 		.copy = mroce_skb_copy,
 		.src = &src,
 	};
 	struct mroce_group *g;
-	struct mroce_dev *dev;
+	struct mroce_gid *gid;
 
 	d.addr.saddr = a->daddr;
 	d.addr.daddr = a->saddr;
@@ -188,9 +188,12 @@ void mroce_dgram_rx(struct mroce_net *mn, struct sk_buff *skb, u32 off,
 	mroce_dgram_grh(&d, skb);
 	mroce_dgram_mac(&d, skb);
 	if (!d.multicast) {
-		dev = mroce_gid_find(mn, &a->saddr, a->ifindex);
-		if (dev)
-			mroce_verbs_ops.dgram_rx(dev, &d);
+		gid = mroce_gid_lookup(mn, &a->saddr, a->ifindex);
+		if (gid) {
+			/* rdma_cm finds no GID of a VLAN without its id. */
+			d.vlan = gid->vlan;
+			mroce_verbs_ops.dgram_rx(gid->dev, &d);
+		}
 		return;
 	}
 	list_for_each_entry_rcu(g, &mn->groups, node)

@@ -56,6 +56,12 @@ int mroce_gid_add(struct mroce_dev *dev, const struct ib_gid_attr *attr)
 		return err;
 	}
 	memcpy(&g->addr, attr->gid.raw, sizeof(g->addr));
+	/*
+	 * The same function that the core compares with when it looks for the
+	 * GID that a datagram came in on.
+	 */
+	if (rdma_read_gid_l2_fields(attr, &g->vlan, NULL))
+		g->vlan = 0xffff;
 	g->index = attr->index;
 	g->dev = dev;
 
@@ -117,28 +123,36 @@ void mroce_gid_del_all(struct mroce_dev *dev)
 }
 
 /**
- * mroce_gid_find - the device that owns a local address
+ * mroce_gid_lookup - the GID of a local address
  * @mn: namespace
  * @addr: IPv4 is v4-mapped
  * @ifindex: where the packet came in; decides between equal (link-local) ones
  *
- * RCU. Return: device or NULL.
+ * RCU. Return: GID or NULL.
  */
-struct mroce_dev *mroce_gid_find(struct mroce_net *mn,
-				 const struct in6_addr *addr, int ifindex)
+struct mroce_gid *mroce_gid_lookup(struct mroce_net *mn,
+				   const struct in6_addr *addr, int ifindex)
 {
-	struct mroce_dev *dev = NULL;
-	struct mroce_gid *g;
+	struct mroce_gid *g, *first = NULL;
 
 	hash_for_each_possible_rcu(mn->gids, g, node, mroce_gid_hash(addr)) {
 		if (!ipv6_addr_equal(&g->addr, addr))
 			continue;
 		if (g->ifindex == ifindex)
-			return g->dev;
-		if (!dev)
-			dev = g->dev;
+			return g;
+		if (!first)
+			first = g;
 	}
-	return dev;
+	return first;
+}
+
+/* The device that owns a local address. RCU. */
+struct mroce_dev *mroce_gid_find(struct mroce_net *mn,
+				 const struct in6_addr *addr, int ifindex)
+{
+	struct mroce_gid *g = mroce_gid_lookup(mn, addr, ifindex);
+
+	return g ? g->dev : NULL;
 }
 
 /* Is @addr one of @dev's own? RCU. */

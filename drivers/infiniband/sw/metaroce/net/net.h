@@ -113,6 +113,7 @@ struct mroce_gid {
 	struct in6_addr addr;
 	int ifindex;
 	u32 index;			/* in the device's GID table */
+	u16 vlan;			/* as the core has it; 0xffff: none */
 	struct mroce_dev *dev;
 	struct mroce_net *mn;		/* referenced */
 	struct rcu_head rcu;
@@ -189,6 +190,8 @@ void mroce_net_schedule(struct mroce_net *mn);
 int mroce_gid_add(struct mroce_dev *dev, const struct ib_gid_attr *attr);
 void mroce_gid_del(struct mroce_dev *dev, const struct ib_gid_attr *attr);
 void mroce_gid_del_all(struct mroce_dev *dev);
+struct mroce_gid *mroce_gid_lookup(struct mroce_net *mn,
+				   const struct in6_addr *addr, int ifindex);
 struct mroce_dev *mroce_gid_find(struct mroce_net *mn,
 				 const struct in6_addr *addr, int ifindex);
 bool mroce_gid_is(struct mroce_net *mn, const struct in6_addr *addr,
