@@ -169,7 +169,7 @@ void conn_want_init(struct mroce_conn *c, u64 now)
 {
 	if (c->state != MROCE_CONN_INIT || !c->n_streams)
 		return;
-	if (c->init_tries && now - c->init_sent_ns < MROCE_INIT_GAP_NS)
+	if (c->init_tries && elapsed(now, c->init_sent_ns) < MROCE_INIT_GAP_NS)
 		return;
 	c->want_init = true;
 }
@@ -248,7 +248,8 @@ static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
 		/* Perhaps the peer restarted, perhaps this is forged or old:
 		 * ask the peer that we know. Its RESET ends the connection.
 		 */
-		if (!c->probe_ns || now - c->probe_ns >= MROCE_PROBE_GAP_NS) {
+		if (!c->probe_ns ||
+		    elapsed(now, c->probe_ns) >= MROCE_PROBE_GAP_NS) {
 			c->probe_ns = now;
 			c->probe_cookie = random_u64();
 			c->want_probe = true;
@@ -257,7 +258,7 @@ static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
 	}
 	if (c->state == MROCE_CONN_INIT && !c->n_streams)
 		return;
-	if (now - c->init_ack_ns >= SEC) {
+	if (!c->n_init_ack || elapsed(now, c->init_ack_ns) >= SEC) {
 		c->init_ack_ns = now;
 		c->n_init_ack = 0;
 	}
@@ -291,29 +292,15 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	c->hint_ns = now;
 	c->last_heard_ns = now;
 	if (c->init_tries == 1)
-		/* Another CPU's clock may have been read earlier. */
-		c->probe_rtt_ns = max_t(s64, now - c->init_sent_ns, US);
+		c->probe_rtt_ns = max(elapsed(now, c->init_sent_ns), US);
 	conn_set_state(c, MROCE_CONN_OPEN);
 	conn_open(c);
 }
 
 bool mroce_reset_echo(const struct mroce_pkt *reset, struct mroce_pkt *echo)
 {
-	const u8 *h = reset->reset;
-
-	/* The echo is a bare common header: read what identifies it. */
 	memset(echo, 0, sizeof(*echo));
-	if (h[0] >> 4 != MROCE_WIRE_VERSION)
-		return false;
-	echo->type = h[0] & 0xf;
-	echo->opcode = h[1];
-	echo->conn = get_unaligned_be32(h + 4);
-	echo->path = h[8];
-	echo->epoch = h[9];
-	echo->tag = get_unaligned_be16(h + 10);
-	echo->psn = get_unaligned_be32(h + 12);
-	echo->ts = get_unaligned_be32(h + 16);
-	return true;
+	return mroce_wire_parse_common(reset->reset, echo);
 }
 
 /*
@@ -374,7 +361,7 @@ static enum mroce_rx rx_ctrl(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	switch (pkt->opcode) {
 	case MROCE_CTRL_PROBE:
 		if (c->probe_ack_ns &&
-		    now - c->probe_ack_ns < MROCE_PROBE_ACK_GAP_NS)
+		    elapsed(now, c->probe_ack_ns) < MROCE_PROBE_ACK_GAP_NS)
 			return MROCE_RX_DROP;
 		c->probe_ack_ns = now;
 		c->probe_ack_cookie = pkt->ctrl.cookie;

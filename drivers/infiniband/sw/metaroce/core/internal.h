@@ -44,6 +44,15 @@ static inline void cnt_add(struct mroce_conn *c, enum mroce_counter i, u64 n)
 	c->cnt[i] += n;
 }
 
+/*
+ * Time that has passed. Whoever holds the lock may have read the clock before
+ * somebody who held it earlier: that is no time, not 500 years.
+ */
+static inline u64 elapsed(u64 now, u64 then)
+{
+	return now > then ? now - then : 0;
+}
+
 /* Own clock as it appears on the wire. */
 static inline u32 conn_ts(const struct mroce_conn *c, u64 now)
 {

@@ -97,8 +97,7 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	if (!r)
 		return MROCE_RX_DROP;
 
-	/* Signed: whoever holds the lock may have read the clock earlier. */
-	if (r->has_newest && (s64)(now - r->newest_ns) > (s64)(60 * SEC))
+	if (r->has_newest && elapsed(now, r->newest_ns) > 60 * SEC)
 		r->has_newest = false;
 	if (r->has_newest &&
 	    mroce_seq_diff(r->newest_ts, pkt->ts) > (s32)MROCE_TS_OLD) {
@@ -223,7 +222,7 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 /* Stateless NAKs are limited; the others are bounded by what was sent. */
 bool conn_nak_allowed(struct mroce_conn *c, u64 now)
 {
-	if (now - c->nak_ns >= MS) {
+	if (elapsed(now, c->nak_ns) >= MS) {
 		c->nak_ns = now;
 		c->nak_tokens = MROCE_NAK_PER_MS;
 	}
@@ -303,8 +302,7 @@ static void tx_nak(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 static void tx_ack(struct mroce_conn *c, struct mroce_path_rx *r,
 		   struct mroce_txd *txd, u64 now)
 {
-	u64 hold = now > r->newest_ns ?
-		   (now - r->newest_ns) >> MROCE_TS_SHIFT : 0;
+	u64 hold = elapsed(now, r->newest_ns) >> MROCE_TS_SHIFT;
 	struct mroce_pkt pkt = {
 		.type = MROCE_T_ACK,
 		.opcode = MROCE_ACK_SHORT,

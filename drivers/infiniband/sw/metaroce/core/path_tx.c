@@ -106,7 +106,7 @@ void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 	/* After a long rest the stamps have come around: the old ones say
 	 * nothing any more. The receiver forgets them, too.
 	 */
-	if ((s64)(now - p->last_tx_ns) > (s64)(60 * SEC)) {
+	if (elapsed(now, p->last_tx_ns) > 60 * SEC) {
 		p->last_ts = ts - 1;
 		p->has_echo = false;
 	}
@@ -152,7 +152,7 @@ static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns, u64 now)
 	 * for a standing queue on the one of today, and the window stay shut.
 	 */
 	if (!p->min_rtt_ns || rtt_ns <= p->min_rtt_ns ||
-	    now - p->min_rtt_at > MROCE_MIN_RTT_NS) {
+	    elapsed(now, p->min_rtt_at) > MROCE_MIN_RTT_NS) {
 		p->min_rtt_ns = rtt_ns;
 		p->min_rtt_at = now;
 	}
@@ -480,7 +480,7 @@ void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	/* A deadline served late says more of this host than of the path:
 	 * let the receive queue drain first (rule 38).
 	 */
-	if (!p->late && now - p->deadline >
+	if (!p->late && elapsed(now, p->deadline) >
 			max_t(u64, MS, path_rto_ns(p) / 4)) {
 		p->late = true;
 		p->deadline = now + max_t(u64, p->srtt_ns, MROCE_TLP_MIN_NS);
@@ -492,7 +492,7 @@ void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		cnt_inc(c, MROCE_CNT_TLP);
 		path_probe(c, p, now);
 	} else if (heard_elsewhere(c, p, p->tlp_sent_ns) &&
-		   now - p->rehome_ns >= path_rto_backed_ns(p)) {
+		   elapsed(now, p->rehome_ns) >= path_rto_backed_ns(p)) {
 		mroce_conn_rehome(c, p, now);
 		p->tlp_sent_ns = now;
 		if (p->backoff < U8_MAX)

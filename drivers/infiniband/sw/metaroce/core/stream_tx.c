@@ -611,8 +611,8 @@ static bool stream_rehome_oldest(struct mroce_stream *s, u64 now)
 	if (!best)
 		return false;
 	/* Of that packet, not of the path: others may get through. */
-	free_try = !moved && now - c->last_heard_ns < path_rto_ns(best);
-	if (now - best->rehome_ns >= path_rto_ns(best))
+	free_try = !moved && elapsed(now, c->last_heard_ns) < path_rto_ns(best);
+	if (elapsed(now, best->rehome_ns) >= path_rto_ns(best))
 		mroce_conn_rehome(c, best, now);
 	return free_try;
 }
@@ -643,7 +643,8 @@ void stream_timer(struct mroce_stream *s, u64 now)
 	if (now < s->retry_at)
 		return;
 	/* As for paths: drain the receive queue first (rule 38). */
-	if (!s->late && now - s->retry_at > max_t(u64, MS, conn_rto_ns(c) / 4)) {
+	if (!s->late &&
+	    elapsed(now, s->retry_at) > max_t(u64, MS, conn_rto_ns(c) / 4)) {
 		s->late = true;
 		s->retry_at = now + max_t(u64, conn_srtt_ns(c), MS);
 		return;
