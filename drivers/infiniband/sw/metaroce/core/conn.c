@@ -96,6 +96,11 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	if (!id)
 		return -ENOSPC;
 	conn_free_paths(c);
+	/* mroce_conn_init() was told. */
+	if (c->gen && c->ops->link)
+		c->ops->link(c, &c->cfg);
+	/* Below that IP fragments (rule 35). */
+	c->cfg.link_mtu = max_t(u16, c->cfg.link_mtu, MROCE_MTU_MIN);
 	c->gen++;
 	c->id = id;
 	c->peer_id = 0;
@@ -138,8 +143,6 @@ int mroce_conn_init(struct mroce_conn *c, const struct mroce_conn_ops *ops,
 	c->ops = ops;
 	c->cc = &mroce_cc_aimd;
 	c->cfg = *cfg;
-	/* Below that IP fragments (rule 35). */
-	c->cfg.link_mtu = max_t(u16, cfg->link_mtu, MROCE_MTU_MIN);
 	c->state = MROCE_CONN_INIT;
 	c->stream_deadline = MROCE_NEVER;
 	INIT_LIST_HEAD(&c->streams);

@@ -531,16 +531,6 @@ enum mroce_conn_state {
 
 extern const char * const mroce_conn_state_names[MROCE_N_CONN_STATES];
 
-/* Owner of a connection: net/, a simulator, a test. Lock held in all. */
-struct mroce_conn_ops {
-	/* Stream of a local QPN on this device, or NULL. */
-	struct mroce_stream *(*find)(struct mroce_conn *c, u32 qpn);
-	/* A new incarnation: new id for the owner's table; 0: none free. */
-	u32 (*new_id)(struct mroce_conn *c);
-	/* A source port not used by @c's other paths. */
-	u16 (*new_sport)(struct mroce_conn *c, u8 plane);
-};
-
 /* What the owner knows of the link; read at every incarnation. */
 struct mroce_conn_cfg {
 	bool self;		/* the peer is this device */
@@ -549,6 +539,18 @@ struct mroce_conn_cfg {
 	u16 link_mtu;		/* IP header included */
 	u16 l3_len;		/* IP + UDP header bytes: 28 or 48 */
 	u32 speed_mbps;
+};
+
+/* Owner of a connection: net/, a simulator, a test. Lock held in all. */
+struct mroce_conn_ops {
+	/* Stream of a local QPN on this device, or NULL. */
+	struct mroce_stream *(*find)(struct mroce_conn *c, u32 qpn);
+	/* A new incarnation: new id for the owner's table; 0: none free. */
+	u32 (*new_id)(struct mroce_conn *c);
+	/* A source port not used by @c's other paths. */
+	u16 (*new_sport)(struct mroce_conn *c, u8 plane);
+	/* Before the next incarnation: bring @cfg up to date. NULL: it is. */
+	void (*link)(struct mroce_conn *c, struct mroce_conn_cfg *cfg);
 };
 
 /* A NAK that waits to be sent. */

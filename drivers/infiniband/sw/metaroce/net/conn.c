@@ -61,10 +61,51 @@ again:
 	return sport;
 }
 
+/* The namespace's object is not dead. */
+static void mroce_nconn_cfg(struct mroce_nconn *nc, struct mroce_conn_cfg *cfg)
+{
+	const struct mroce_addr *a = &nc->addr;
+	struct net_device *ndev;
+	struct dst_entry *dst;
+	u32 cookie, mtu = 0;
+
+	rcu_read_lock();
+	dst = mroce_route(nc->mn, a, &cookie);
+	if (!IS_ERR(dst)) {
+		mtu = dst_mtu(dst);
+		dst_release(dst);
+	} else {
+		ndev = dev_get_by_index_rcu(nc->mn->net, a->ifindex);
+		mtu = ndev ? READ_ONCE(ndev->mtu) : 0;
+	}
+	rcu_read_unlock();
+	if (!mtu)
+		mtu = ETH_DATA_LEN;
+
+	cfg->tclass = a->tclass;
+	cfg->link_mtu = min_t(u32, mtu, MROCE_MAX_MTU);
+	cfg->l3_len = sizeof(struct udphdr) +
+		      (a->v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+}
+
+/*
+ * A RESET came in, or a CLOSE: under the lock, in the NAPI, which ends before
+ * the namespace does.
+ */
+static void mroce_nconn_link(struct mroce_conn *c, struct mroce_conn_cfg *cfg)
+{
+	struct mroce_nconn *nc = to_nconn(c);
+
+	lockdep_assert_held(&nc->lock);
+	if (!READ_ONCE(nc->mn->dead))
+		mroce_nconn_cfg(nc, cfg);
+}
+
 static const struct mroce_conn_ops mroce_nconn_ops = {
 	.find = mroce_nconn_find_stream,
 	.new_id = mroce_nconn_new_id,
 	.new_sport = mroce_nconn_new_sport,
+	.link = mroce_nconn_link,
 };
 
 /* ---- timer -------------------------------------------------------------------- */
@@ -200,41 +241,13 @@ void mroce_nconn_unlink(struct mroce_nconn *nc)
 
 /* ---- making one ------------------------------------------------------------------ */
 
-static void mroce_nconn_cfg(struct mroce_nconn *nc, bool self,
-			    struct mroce_conn_cfg *cfg)
-{
-	const struct mroce_addr *a = &nc->addr;
-	struct net_device *ndev;
-	struct dst_entry *dst;
-	u32 cookie, mtu = 0;
-
-	rcu_read_lock();
-	dst = mroce_route(nc->mn, a, &cookie);
-	if (!IS_ERR(dst)) {
-		mtu = dst_mtu(dst);
-		dst_release(dst);
-	} else {
-		ndev = dev_get_by_index_rcu(nc->mn->net, a->ifindex);
-		mtu = ndev ? READ_ONCE(ndev->mtu) : 0;
-	}
-	rcu_read_unlock();
-	if (!mtu)
-		mtu = ETH_DATA_LEN;
-
-	cfg->self = self;
-	cfg->tclass = a->tclass;
-	cfg->link_mtu = min_t(u32, mtu, MROCE_MAX_MTU);
-	cfg->l3_len = sizeof(struct udphdr) +
-		      (a->v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
-}
-
 /* mn->close_lock held: the namespace's object is open and stays so. */
 static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 					      struct mroce_net *mn,
 					      const struct mroce_addr *a,
 					      bool self)
 {
-	struct mroce_conn_cfg cfg = {};
+	struct mroce_conn_cfg cfg = { .self = self };
 	struct mroce_nconn *nc;
 	u32 index;
 	int err;
@@ -263,7 +276,7 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	err = mroce_tx_sock(nc);
 	if (err)
 		goto err_id;
-	mroce_nconn_cfg(nc, self, &cfg);
+	mroce_nconn_cfg(nc, &cfg);
 	nc->route_mtu = cfg.link_mtu;
 	err = mroce_conn_init(&nc->core, &mroce_nconn_ops, &cfg, mroce_now());
 	if (err)

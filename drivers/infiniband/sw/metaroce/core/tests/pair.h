@@ -71,6 +71,7 @@ struct side {
 	/* Its host does nothing until then; then timers or packets first. */
 	u64 stalled;
 	bool timers_first;
+	u16 link_mtu;		/* of the next incarnation; 0: as before */
 };
 
 struct netpkt {

@@ -370,10 +370,19 @@ static u16 p_new_sport(struct mroce_conn *c, u8 plane)
 	return container_of(c, struct side, c)->next_sport++;
 }
 
+static void p_link(struct mroce_conn *c, struct mroce_conn_cfg *cfg)
+{
+	struct side *sd = container_of(c, struct side, c);
+
+	if (sd->link_mtu)
+		cfg->link_mtu = sd->link_mtu;
+}
+
 static const struct mroce_conn_ops pair_conn_ops = {
 	.find = p_find,
 	.new_id = p_new_id,
 	.new_sport = p_new_sport,
+	.link = p_link,
 };
 
 static bool sooner(const struct netpkt *a, const struct netpkt *b)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hosts and routes that stand still for a while, as virtual ones do; nothing
- * is lost, and no route overtakes itself. The transport may then send again
- * what it waits for, but must not see a lossy or reordering network.
+ * Time. Hosts and routes that stand still for a while, as virtual ones do, while
+ * nothing is lost and no route overtakes itself: the transport may then send
+ * again what it waits for, but must not see a lossy or reordering network. Two
+ * clocks. And what changes with the years of a connection.
  */
 #include "pair.h"
 #include "../internal.h"
@@ -134,11 +135,32 @@ static void test_route_reorders(struct kunit *test)
 	pair_free(p);
 }
 
+/* The route's MTU is another one when the peer has restarted: INIT says so. */
+static void test_link_anew(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 5, 4000);
+	int i;
+
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	p->side[0].link_mtu = 2000;
+	p->side[1].link_mtu = 500;	/* IP fragments below that */
+	for (i = 0; i < 2; i++)
+		conn_lost(&p->side[i].c, p->now);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 60000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_EQ(test, p->side[0].c.peer_mtu, MROCE_MTU_MIN);
+	KUNIT_EXPECT_EQ(test, p->side[1].c.peer_mtu, 2000);
+	KUNIT_EXPECT_EQ(test, p->side[0].c.mtu, MROCE_MTU_MIN);
+	pair_free(p);
+}
+
 static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_host_stalls),
 	KUNIT_CASE(test_route_stalls),
 	KUNIT_CASE(test_late_acks),
 	KUNIT_CASE(test_route_reorders),
+	KUNIT_CASE(test_link_anew),
 	{}
 };
 
