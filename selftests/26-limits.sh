@@ -21,5 +21,10 @@ run_tap "$q QPs" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -q "$q" -n $((q * 
 	-s 2000 -o wisra
 if only metaroce "connections"; then
 	counter "all QPs share a connection" $DEVA connections_opened -le 1
+	# Whoever may open the device can ask for connections to anywhere
+	ip -n "$NSA" route add 10.200.0.0/16 via $IPB
+	snap $DEVA
+	run_tap "half-open connections" "$BIN/limits" -d "$DEVA@$NSA" -4 -H
+	counter "half-open connections" $DEVA connections_refused -ge 1
 fi
 t_done

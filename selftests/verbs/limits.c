@@ -13,6 +13,7 @@
 #include "vt.h"
 
 #define N	2000
+#define HALF	4096	/* connections that nobody answers */
 
 static struct vt_dev dev;
 static uint8_t *buf;
@@ -65,7 +66,7 @@ static int rm_qp(void *p) { return ibv_destroy_qp(p); }
 static const struct kind {
 	const char *name;
 	void *(*mk)(void);
-	int (*rm)(void *);
+	int (*rm)(void *p);
 	int n;
 	bool optional;
 } kinds[] = {
@@ -182,9 +183,83 @@ static void killed(void)
 	vt_result("5 processes killed with all kinds of objects");
 }
 
+/* To the @i-th address behind the other end: 0 or errno */
+static int to_nowhere(struct ibv_qp *qp, int i)
+{
+	struct ibv_qp_attr at = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1,
+	};
+
+	if (ibv_modify_qp(qp, &at, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		return errno;
+	at = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.dest_qp_num = 17,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .sgid_index = dev.gid_index, .hop_limit = 64 },
+		},
+	};
+	memset(at.ah_attr.grh.dgid.raw + 10, 0xff, 2);
+	at.ah_attr.grh.dgid.raw[12] = 10;
+	at.ah_attr.grh.dgid.raw[13] = 200;
+	at.ah_attr.grh.dgid.raw[14] = i / 200;
+	at.ah_attr.grh.dgid.raw[15] = 1 + i % 200;
+	return ibv_modify_qp(qp, &at, IBV_QP_STATE | IBV_QP_AV |
+			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER) ? errno : 0;
+}
+
+/* The other end routes 10.200.0.0/16 and answers for none of it. */
+static void half_open(void)
+{
+	static struct ibv_qp *qp[HALF + 1];
+	int i, rc = 0, again;
+
+	vt_open(&dev);
+	qp_cq = mk_cq();
+	for (i = 0; i <= HALF && !rc; i++) {
+		qp[i] = mk_qp();
+		if (!qp[i])
+			vt_die("create_qp number %d: %m", i);
+		rc = to_nowhere(qp[i], i);
+	}
+	vt_ok(i == HALF + 1 && rc == EBUSY,
+	      "%d connections that nobody answers, then: %s", i - 1,
+	      strerror(rc));
+	while (i--)
+		ibv_destroy_qp(qp[i]);
+	for (i = 0; i < 100; i++) {
+		qp[0] = mk_qp();
+		again = to_nowhere(qp[0], 50000);
+		ibv_destroy_qp(qp[0]);
+		if (again != EBUSY)
+			break;
+		usleep(100000);
+	}
+	vt_ok(!again, "the next one soon after they are given up");
+	ibv_destroy_cq(qp_cq);
+	vt_close(&dev);
+}
+
+static bool half;
+
+static void opt(int c, const char *arg)
+{
+	(void)arg;
+	half = c == 'H';
+}
+
 static void run(void)
 {
 	size_t i;
+
+	if (half) {
+		half_open();
+		return;
+	}
 
 	vt_open(&dev);
 	buf = vt_alloc(65536);
@@ -201,5 +276,5 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	return vt_main(argc, argv, "", NULL, run, NULL);
+	return vt_main(argc, argv, "H", opt, run, NULL);
 }

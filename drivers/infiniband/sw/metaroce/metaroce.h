@@ -39,6 +39,7 @@ struct mroce_net;		/* net/: per-namespace sockets and tables */
 	X(RX_SADDR,	"rcvd_bad_source")				\
 	X(RX_SPORT,	"rcvd_bad_source_port")				\
 	X(RX_INIT_IGN,	"rcvd_init_ignored")	/* no QP wants the peer */ \
+	X(CONN_LIMIT,	"connections_refused")	/* too many; see net.h */ \
 	X(RESET_SENT,	"resets_sent")					\
 	X(RX_RESET_BAD,	"rcvd_bad_reset")				\
 	X(UD_SENT,	"ud_sent_pkts")					\

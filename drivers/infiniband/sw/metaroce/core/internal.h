@@ -18,6 +18,7 @@
 #define MROCE_PROBE_GAP_NS	(100 * MS)
 #define MROCE_PROBE_ACK_GAP_NS	(1 * MS)
 #define MROCE_GC_NS		(60 * SEC)
+#define MROCE_GC_INIT_NS	(1 * SEC)	/* nothing to remember */
 #define MROCE_RTO_INITIAL_NS	(10 * MS)	/* no RTT sample yet */
 #define MROCE_RTO_MIN_NS	(1 * MS)
 #define MROCE_RTO_CAP_NS	(1 * SEC)

@@ -229,7 +229,8 @@ void mroce_stream_detach(struct mroce_stream *s, u64 now)
 	s->left = s->quarantine ? c : NULL;
 	stream_rx_reset(s);
 	if (!--c->n_streams)
-		c->gc_at = now + MROCE_GC_NS;
+		c->gc_at = now + (c->state == MROCE_CONN_INIT ?
+				  MROCE_GC_INIT_NS : MROCE_GC_NS);
 }
 
 /* The connection died before anything of the stream was accepted: all of it

@@ -148,6 +148,25 @@ static enum hrtimer_restart mroce_nconn_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/*
+ * Half-open connections cost their peers INITs for ever, and whoever may open
+ * the device can ask for one with any address. Core changes states in many
+ * places; all of them lead to a kick, which comes here. Locked.
+ */
+void mroce_nconn_count_half(struct mroce_nconn *nc)
+{
+	bool half = nc->core.state == MROCE_CONN_INIT;
+
+	lockdep_assert_held(&nc->lock);
+	if (half == nc->half)
+		return;
+	nc->half = half;
+	if (half)
+		atomic_inc(&nc->mn->n_half);
+	else
+		atomic_dec(&nc->mn->n_half);
+}
+
 /* ---- references ---------------------------------------------------------------- */
 
 /*
@@ -188,6 +207,7 @@ static void mroce_nconn_free_work(struct work_struct *work)
 	/* Deletes what core allocated; nobody else may be inside. */
 	spin_lock_bh(&nc->lock);
 	mroce_conn_fini(&nc->core);
+	mroce_nconn_count_half(nc);
 	spin_unlock_bh(&nc->lock);
 
 	if (atomic_dec_and_test(&dev->n_conns))
@@ -252,6 +272,11 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	u32 index;
 	int err;
 
+	/* Later incarnations are not refused, so there may be a few more. */
+	if (!self && atomic_read(&mn->n_half) >= MROCE_MAX_HALF) {
+		mroce_dev_count(dev, MROCE_DCNT_CONN_LIMIT);
+		return ERR_PTR(-EBUSY);
+	}
 	nc = kzalloc(sizeof(*nc), GFP_KERNEL);
 	if (!nc)
 		return ERR_PTR(-ENOMEM);
@@ -270,8 +295,11 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	err = xa_alloc_cyclic_bh(&mn->ids, &index, NULL,
 				 XA_LIMIT(1, MROCE_MAX_CONNS), &mn->next_id,
 				 GFP_KERNEL);
-	if (err < 0)
+	if (err < 0) {
+		if (err == -EBUSY)
+			mroce_dev_count(dev, MROCE_DCNT_CONN_LIMIT);
 		goto err_free;
+	}
 	nc->index = index;
 	err = mroce_tx_sock(nc);
 	if (err)
@@ -290,6 +318,10 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	spin_lock_bh(&dev->conn_lock);
 	list_add_tail(&nc->dev_node, &dev->conns);
 	spin_unlock_bh(&dev->conn_lock);
+
+	spin_lock_bh(&nc->lock);
+	mroce_nconn_count_half(nc);
+	spin_unlock_bh(&nc->lock);
 
 	/* Last: from here on others find and use it. */
 	spin_lock_bh(&mn->lock);

@@ -47,6 +47,7 @@
 #define MROCE_CONN_BITS		10
 #define MROCE_GID_BITS		6
 #define MROCE_MAX_CONNS		65535	/* per namespace: 16-bit index */
+#define MROCE_MAX_HALF		4096	/* of those, not open (rule 45) */
 
 struct mroce_net;
 
@@ -100,6 +101,7 @@ struct mroce_net {
 	spinlock_t lock;		/* tables below */
 	struct xarray ids;		/* index of the id -> nconn */
 	u32 next_id;
+	atomic_t n_half;		/* connections that are not open */
 	DECLARE_HASHTABLE(conns, MROCE_CONN_BITS); /* by address pair */
 	DECLARE_HASHTABLE(gids, MROCE_GID_BITS);   /* by local address */
 	struct list_head groups;	/* multicast memberships, RCU */
@@ -142,6 +144,7 @@ struct mroce_nconn {
 	struct mroce_conn core;
 	spinlock_t lock;		/* core's */
 	bool tx_owner;			/* somebody is in the transmit loop */
+	bool half;			/* counted in mn->n_half */
 	bool unlinked;			/* mn->lock */
 	u64 armed;			/* timer, ns; MROCE_NEVER: not armed */
 	struct hrtimer timer;
@@ -230,6 +233,7 @@ void mroce_nconn_kick_later(struct mroce_nconn *nc);
 void mroce_nconn_run_kicks(struct mroce_net *mn);
 void mroce_nconn_drop_kicks(struct mroce_net *mn);
 void mroce_nconn_rearm(struct mroce_nconn *nc, u64 now);
+void mroce_nconn_count_half(struct mroce_nconn *nc);
 void mroce_nconn_quiesce_net(struct mroce_net *mn);
 void mroce_nconn_kill_dev(struct mroce_dev *dev);
 struct mroce_nconn *mroce_nconn_by_id(struct mroce_net *mn, u32 id);

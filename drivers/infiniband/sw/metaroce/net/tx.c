@@ -541,6 +541,7 @@ void mroce_tx_kick(struct mroce_nconn *nc)
 	}
 	nc->tx_owner = false;
 idle:
+	mroce_nconn_count_half(nc);
 	dead = nc->core.state == MROCE_CONN_DEAD;
 	if (!dead)
 		mroce_nconn_rearm(nc, now);

@@ -155,12 +155,56 @@ static void test_link_anew(struct kunit *test)
 	pair_free(p);
 }
 
+/* Nobody answers and nobody asks any more: such connections do not pile up. */
+static void test_never_opened(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 6, 1500);
+
+	p->net.cut = true;
+	pair_up(p, 0);
+	pair_run(p, 3 * SEC, NULL);
+	KUNIT_EXPECT_EQ(test, p->side[0].c.state, MROCE_CONN_INIT);
+	mroce_stream_detach(&pair_ts(p, 0, 0)->s, p->now);
+	pair_run(p, 2 * SEC, NULL);
+	KUNIT_EXPECT_EQ(test, p->side[0].c.state, MROCE_CONN_DEAD);
+	pair_free(p);
+}
+
+/* A CPU that read the clock early comes late: no year has passed. */
+static void test_two_clocks(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 7, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_init in = { .nonce = 1 };
+	struct mroce_pkt init = {
+		.type = MROCE_T_CONTROL,
+		.opcode = MROCE_CTRL_INIT,
+		.init = in,
+	};
+	int i;
+
+	for (i = 0; i < MROCE_NAK_PER_MS; i++)
+		KUNIT_EXPECT_TRUE(test, conn_nak_allowed(c, p->now));
+	KUNIT_EXPECT_FALSE(test, conn_nak_allowed(c, p->now - 1));
+
+	pair_up(p, 0);
+	for (i = 0; i < MROCE_INIT_ACK_RATE; i++)
+		mroce_conn_rx(c, &init, NULL, NULL, p->now);
+	KUNIT_EXPECT_TRUE(test, c->want_init_ack);
+	c->want_init_ack = false;
+	mroce_conn_rx(c, &init, NULL, NULL, p->now - 1);
+	KUNIT_EXPECT_FALSE(test, c->want_init_ack);
+	pair_free(p);
+}
+
 static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_host_stalls),
 	KUNIT_CASE(test_route_stalls),
 	KUNIT_CASE(test_late_acks),
 	KUNIT_CASE(test_route_reorders),
 	KUNIT_CASE(test_link_anew),
+	KUNIT_CASE(test_never_opened),
+	KUNIT_CASE(test_two_clocks),
 	{}
 };
 
