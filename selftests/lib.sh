@@ -375,6 +375,16 @@ addr6_back() {
 	ip -n "$NSB" addr replace $IP6B/64 dev vb1 nodad
 }
 
+# in_order: packets of a flow stay in their order though several CPUs send them. On a
+# veth they wait in the backlog of the CPU that sent them; RPS has one for a flow.
+in_order() {
+	local m q
+	m=$(printf %x $(((1 << $(nproc)) - 1)))
+	q=queues/rx-0/rps_cpus
+	ip netns exec "$NSA" sh -c "for f in /sys/class/net/va*/$q; do echo $m >\$f; done"
+	ip netns exec "$NSB" sh -c "for f in /sys/class/net/vb*/$q; do echo $m >\$f; done"
+} 2>/dev/null
+
 # link_add NAME NETDEV [NETNS]: add a link, wait until it is active
 link_add() {
 	${3:+ip netns exec "$3"} rdma link add "$1" type "$LINK_TYPE" netdev "$2" ||
