@@ -157,6 +157,8 @@ static int mroce_query_device(struct ib_device *ibdev,
 				 IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_SRQ_RESIZE |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 MROCE_CAP_ATOMIC_WRITE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = MROCE_MAX_SGE;
@@ -165,6 +167,7 @@ static int mroce_query_device(struct ib_device *ibdev,
 	attr->max_cq = MROCE_MAX_CQ;
 	attr->max_cqe = MROCE_MAX_CQE;
 	attr->max_mr = MROCE_MAX_MR;
+	attr->max_mw = MROCE_MAX_MW;
 	attr->max_pd = MROCE_MAX_PD;
 	attr->max_qp_rd_atom = MROCE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = MROCE_MAX_RD_ATOMIC;
@@ -368,6 +371,7 @@ int mroce_verbs_setup(struct mroce_dev *dev)
 	ib_set_device_ops(ibdev, &mroce_ah_ops);
 	ib_set_device_ops(ibdev, &mroce_cq_ops);
 	ib_set_device_ops(ibdev, &mroce_mr_ops);
+	ib_set_device_ops(ibdev, &mroce_mw_ops);
 	ib_set_device_ops(ibdev, &mroce_srq_ops);
 	ib_set_device_ops(ibdev, &mroce_qp_ops);
 	ib_set_device_ops(ibdev, &mroce_mad_ops);
@@ -400,7 +404,7 @@ void mroce_verbs_cleanup(struct mroce_dev *dev)
 }
 
 /*
- * No memory windows, XRC, flow steering or on-demand paging: the core answers
+ * No XRC, flow steering or on-demand paging: the core answers
  * -EOPNOTSUPP for them.
  */
 const struct ib_device_ops mroce_dev_ops = {

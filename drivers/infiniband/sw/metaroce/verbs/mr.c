@@ -12,10 +12,11 @@
  *		 same mapping again.
  *   DMA MR	 all kernel addresses; ib_dma_map_*() of a device without DMA
  *		 gives those
+ *   window	 of a part of a user MR; see mw.c
  *
- * mr->users counts who is touching memory through a fast-reg MR right now.
- * Invalidation first kills the key, then waits for those; each of them is a
- * copy of less than a packet with BH and preemption off.
+ * mr->users counts who is touching memory through a fast-reg MR or a window
+ * right now. Invalidation first kills the key, then waits for those; each of
+ * them is a copy of less than a packet with BH and preemption off.
  */
 #include <linux/atomic.h>
 #include <linux/log2.h>
@@ -28,9 +29,7 @@
 
 #include "verbs.h"
 
-#define MR_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_ATOMIC)
-#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MR_REMOTE |	\
+#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MROCE_REMOTE |	\
 			 IB_ACCESS_MW_BIND | IB_ZERO_BASED |	\
 			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
@@ -39,18 +38,32 @@ static atomic_t mr_key_byte = ATOMIC_INIT(0);
 
 /* ---- life --------------------------------------------------------------- */
 
-static struct mroce_mr *mr_alloc(struct ib_pd *ibpd, u8 type)
+static atomic_t *mr_counter(struct mroce_dev *dev, u8 type)
+{
+	return type == MROCE_MR_WINDOW ? &dev->n_mw : &dev->n_mr;
+}
+
+/**
+ * mroce_mr_alloc - memory of a region or window, with a key
+ * @ibpd: its protection domain
+ * @type: enum ib_mr_type or MROCE_MR_WINDOW
+ *
+ * The key leads nowhere before mroce_mr_publish(). May sleep.
+ *
+ * Return: zeroed but for the key and what holds it, or NULL.
+ */
+struct mroce_mr *mroce_mr_alloc(struct ib_pd *ibpd, u8 type)
 {
 	struct mroce_dev *dev = to_mdev(ibpd->device);
 	struct mroce_mr *mr;
 	u32 index;
 
-	if (!mroce_count(&dev->n_mr, MROCE_MAX_MR))
+	BUILD_BUG_ON(MROCE_MAX_MW != MROCE_MAX_MR);
+	if (!mroce_count(mr_counter(dev, type), MROCE_MAX_MR))
 		return NULL;
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		goto err_count;
-	/* The index is taken, but leads nowhere until mr_publish(). */
 	if (xa_alloc_cyclic(&dev->mrs, &index, NULL, XA_LIMIT(1, 0xffffff),
 			    &dev->next_mr, GFP_KERNEL) < 0)
 		goto err_free;
@@ -71,18 +84,22 @@ static struct mroce_mr *mr_alloc(struct ib_pd *ibpd, u8 type)
 err_free:
 	kfree(mr);
 err_count:
-	atomic_dec(&dev->n_mr);
+	atomic_dec(mr_counter(dev, type));
 	return NULL;
 }
 
-static void mr_publish(struct mroce_mr *mr)
+/* mroce_mr_publish - let look-ups find it */
+void mroce_mr_publish(struct mroce_mr *mr)
 {
 	/* The entry is reserved: storing needs no memory. */
 	xa_store(&mr->dev->mrs, mr->key >> 8, mr, GFP_KERNEL);
 }
 
-/* Nobody has a reference, or ever had one. */
-static void mr_free(struct mroce_mr *mr)
+/**
+ * mroce_mr_free - free a region or window
+ * @mr: off the table; nobody has a reference, or ever had one
+ */
+void mroce_mr_free(struct mroce_mr *mr)
 {
 	struct mroce_dev *dev = mr->dev;
 
@@ -91,9 +108,20 @@ static void mr_free(struct mroce_mr *mr)
 	kvfree(mr->next);
 	if (mr->umem)
 		ib_umem_release(mr->umem);
+	atomic_dec(mr_counter(dev, mr->type));
 	/* Look-ups may still be reading the reference count. */
 	kfree_rcu(mr, rcu);
-	atomic_dec(&dev->n_mr);
+}
+
+/* Keep windows from being bound. False: some are. */
+static bool mr_freeze(struct mroce_mr *mr)
+{
+	return !atomic_cmpxchg(&mr->windows, 0, -1);
+}
+
+static void mr_thaw(struct mroce_mr *mr)
+{
+	atomic_set_release(&mr->windows, 0);
 }
 
 void mroce_mr_put(struct mroce_mr *mr)
@@ -103,6 +131,8 @@ void mroce_mr_put(struct mroce_mr *mr)
 }
 
 /*
+ * 0. No window is bound to it, and none can be bound any more: what windows
+ *    lead to needs no reference.
  * 1. Off the table: no look-up finds it any more.
  * 2. References are held for a packet or a copy, in softirq or with BH off,
  *    never until a peer answers: the wait ends by itself.
@@ -113,23 +143,25 @@ static int mroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct mroce_mr *mr = to_mmr(ibmr);
 
+	if (!mr_freeze(mr))
+		return -EBUSY;
 	xa_erase(&mr->dev->mrs, mr->key >> 8);
 	mroce_mr_put(mr);
 	wait_for_completion(&mr->gone);
-	mr_free(mr);
+	mroce_mr_free(mr);
 	return 0;
 }
 
 static struct ib_mr *mroce_get_dma_mr(struct ib_pd *ibpd, int access)
 {
-	struct mroce_mr *mr = mr_alloc(ibpd, IB_MR_TYPE_DMA);
+	struct mroce_mr *mr = mroce_mr_alloc(ibpd, IB_MR_TYPE_DMA);
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->access = access;
 	mr->length = U64_MAX;
 	mr->state = MROCE_MR_VALID;
-	mr_publish(mr);
+	mroce_mr_publish(mr);
 	return &mr->ibmr;
 }
 
@@ -171,7 +203,7 @@ static struct ib_mr *mroce_reg_user_mr(struct ib_pd *ibpd, u64 start,
 	if (check_add_overflow(virt, length, &end))
 		return ERR_PTR(-EINVAL);
 
-	mr = mr_alloc(ibpd, IB_MR_TYPE_USER);
+	mr = mroce_mr_alloc(ibpd, IB_MR_TYPE_USER);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->umem = mroce_umem_get(ibpd->device, start, length, access);
@@ -189,37 +221,51 @@ static struct ib_mr *mroce_reg_user_mr(struct ib_pd *ibpd, u64 start,
 	if (err)
 		goto err_free;
 	mr->state = MROCE_MR_VALID;
-	mr_publish(mr);
+	mroce_mr_publish(mr);
 	return &mr->ibmr;
 
 err_free:
 	xa_erase(&mr->dev->mrs, mr->key >> 8);
-	mr_free(mr);
+	mroce_mr_free(mr);
 	return ERR_PTR(err);
 }
 
-/* Another PD, other rights; not another place, which is a new MR. */
+static int mr_change(struct mroce_mr *mr, int flags, int access,
+		     struct ib_pd *ibpd)
+{
+	if (flags & IB_MR_REREG_ACCESS) {
+		if (access & ~MR_ACCESS ||
+		    (access ^ mr->access) & IB_ZERO_BASED)
+			return -EOPNOTSUPP;
+		/* The pages were pinned for what was asked then. */
+		if (ib_access_writable(access) && !mr->umem->writable)
+			return -EOPNOTSUPP;
+		WRITE_ONCE(mr->access, access);
+	}
+	if (flags & IB_MR_REREG_PD)
+		WRITE_ONCE(mr->pd, container_of(ibpd, struct mroce_pd, ibpd));
+	return 0;
+}
+
+/*
+ * Another PD, other rights; not another place, which is a new MR. Windows got
+ * theirs out of what the MR had when they were bound.
+ */
 static struct ib_mr *mroce_rereg_user_mr(struct ib_mr *ibmr, int flags,
 					 u64 start, u64 length, u64 virt,
 					 int access, struct ib_pd *ibpd,
 					 struct ib_udata *udata)
 {
 	struct mroce_mr *mr = to_mmr(ibmr);
+	int err;
 
 	if (flags & ~(IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (flags & IB_MR_REREG_ACCESS) {
-		if (access & ~MR_ACCESS ||
-		    (access ^ mr->access) & IB_ZERO_BASED)
-			return ERR_PTR(-EOPNOTSUPP);
-		/* The pages were pinned for what was asked then. */
-		if (ib_access_writable(access) && !mr->umem->writable)
-			return ERR_PTR(-EOPNOTSUPP);
-		WRITE_ONCE(mr->access, access);
-	}
-	if (flags & IB_MR_REREG_PD)
-		WRITE_ONCE(mr->pd, container_of(ibpd, struct mroce_pd, ibpd));
-	return NULL;
+	if (!mr_freeze(mr))
+		return ERR_PTR(-EBUSY);
+	err = mr_change(mr, flags, access, ibpd);
+	mr_thaw(mr);
+	return err ? ERR_PTR(err) : NULL;
 }
 
 static struct ib_mr *mroce_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
@@ -231,7 +277,7 @@ static struct ib_mr *mroce_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max || max > MROCE_MAX_FAST_REG)
 		return ERR_PTR(-EINVAL);
-	mr = mr_alloc(ibpd, type);
+	mr = mroce_mr_alloc(ibpd, type);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->max_pages = max;
@@ -239,11 +285,11 @@ static struct ib_mr *mroce_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 	mr->next = kvcalloc(max, sizeof(*mr->next), GFP_KERNEL);
 	if (!mr->kaddr || !mr->next) {
 		xa_erase(&mr->dev->mrs, mr->key >> 8);
-		mr_free(mr);
+		mroce_mr_free(mr);
 		return ERR_PTR(-ENOMEM);
 	}
 	mr->state = MROCE_MR_FREE;
-	mr_publish(mr);
+	mroce_mr_publish(mr);
 	return &mr->ibmr;
 }
 
@@ -271,7 +317,13 @@ static int mroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n,
 
 /* ---- keys --------------------------------------------------------------- */
 
-static bool mr_in_range(const struct mroce_mr *mr, u64 addr, u64 len)
+/**
+ * mroce_mr_in_range - does an MR have these bytes?
+ * @mr: referenced
+ * @addr: first of them
+ * @len: how many; 0 is inside if @addr is not beyond the end
+ */
+bool mroce_mr_in_range(const struct mroce_mr *mr, u64 addr, u64 len)
 {
 	u64 off = addr - mr->iova;
 
@@ -279,18 +331,41 @@ static bool mr_in_range(const struct mroce_mr *mr, u64 addr, u64 len)
 	       len <= mr->length - off;
 }
 
-/* RCU held or BH off. */
-static struct mroce_mr *mr_find(struct mroce_dev *dev, struct ib_pd *pd,
-				u32 key)
+/**
+ * mroce_mr_find - region or window of a key, in whatever state
+ * @dev: device
+ * @pd: protection domain that it must have
+ * @key: lkey or rkey
+ *
+ * Return: referenced, or NULL.
+ */
+struct mroce_mr *mroce_mr_find(struct mroce_dev *dev, struct ib_pd *pd,
+			       u32 key)
 {
-	struct mroce_mr *mr = xa_load(&dev->mrs, key >> 8);
+	struct mroce_mr *mr;
 
-	if (!mr || READ_ONCE(mr->key) != key || !refcount_inc_not_zero(&mr->ref))
-		return NULL;
-	if (&READ_ONCE(mr->pd)->ibpd == pd)
+	rcu_read_lock();
+	mr = xa_load(&dev->mrs, key >> 8);
+	if (mr && (READ_ONCE(mr->key) != key ||
+		   !refcount_inc_not_zero(&mr->ref)))
+		mr = NULL;
+	rcu_read_unlock();
+	if (!mr || &READ_ONCE(mr->pd)->ibpd == pd)
 		return mr;
 	mroce_mr_put(mr);
 	return NULL;
+}
+
+/* Does it give these rights to a local key, or to a peer of QP @from? */
+static bool mr_allows(const struct mroce_mr *mr, int access, u64 from)
+{
+	int have = READ_ONCE(mr->access);
+
+	if (access & ~have || (from && !(have & MROCE_REMOTE)))
+		return false;
+	if (mr->type != MROCE_MR_WINDOW)
+		return true;
+	return from && (!mr->type2 || READ_ONCE(mr->qp_id) == from);
 }
 
 /**
@@ -301,36 +376,36 @@ static struct mroce_mr *mr_find(struct mroce_dev *dev, struct ib_pd *pd,
  * @addr: first byte wanted
  * @len: bytes wanted
  * @access: rights wanted (IB_ACCESS_*)
- * @remote: the key came from a peer
+ * @from: 0 for a local key; the id of the queue pair if a peer sent it
  *
- * RCU held or BH off. Checks all that can be checked without waiting.
+ * Checks all that can be checked without waiting.
  *
  * Return: the MR with a reference, or NULL.
  */
 struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
-			      u64 addr, u64 len, int access, bool remote)
+			      u64 addr, u64 len, int access, u64 from)
 {
 	struct mroce_mr *mr;
-	int have;
 
-	rcu_read_lock();
-	mr = mr_find(dev, pd, key);
-	rcu_read_unlock();
+	mr = mroce_mr_find(dev, pd, key);
 	if (!mr)
 		return NULL;
-	/* Pairs with the release in mroce_mr_reg(). */
-	if (smp_load_acquire(&mr->state) != MROCE_MR_VALID)
-		goto no;
-	have = READ_ONCE(mr->access);
-	if (access & ~have || (remote && !(have & MR_REMOTE)))
-		goto no;
-	/* For fast-reg MRs a hint; mroce_mr_begin() and _piece() decide. */
-	if (!mr_in_range(mr, addr, len))
-		goto no;
-	return mr;
-no:
+	/*
+	 * Pairs with the release in mroce_mr_reg() and mroce_mw_bind(). The
+	 * rest is a hint where a key can change hands: mroce_mr_begin_remote()
+	 * and mroce_mr_piece() decide.
+	 */
+	if (smp_load_acquire(&mr->state) == MROCE_MR_VALID &&
+	    mr_allows(mr, access, from) && mroce_mr_in_range(mr, addr, len))
+		return mr;
 	mroce_mr_put(mr);
 	return NULL;
+}
+
+/* Is there a way to kill its key while it is referenced? */
+static bool mr_can_die(const struct mroce_mr *mr)
+{
+	return mr->type == IB_MR_TYPE_MEM_REG || mr->type == MROCE_MR_WINDOW;
 }
 
 /**
@@ -342,7 +417,7 @@ no:
  */
 bool mroce_mr_begin(struct mroce_mr *mr, u32 key)
 {
-	if (mr->type != IB_MR_TYPE_MEM_REG)
+	if (!mr_can_die(mr))
 		return true;
 	/* Who invalidates spins: be quick, also where BH off is preemptible. */
 	preempt_disable();
@@ -359,7 +434,7 @@ bool mroce_mr_begin(struct mroce_mr *mr, u32 key)
 
 void mroce_mr_end(struct mroce_mr *mr)
 {
-	if (mr->type != IB_MR_TYPE_MEM_REG)
+	if (!mr_can_die(mr))
 		return;
 	/* All accesses are done before the count falls. */
 	smp_mb__before_atomic();
@@ -367,8 +442,33 @@ void mroce_mr_end(struct mroce_mr *mr)
 	preempt_enable();
 }
 
-/* mr->lock held: nobody touches the memory when this returns. */
-static void mr_kill(struct mroce_mr *mr)
+/**
+ * mroce_mr_begin_remote - touch the memory of an MR for a peer
+ * @mr: referenced
+ * @key: under which it was looked up
+ * @access: rights wanted
+ * @from: as in mroce_mr_get()
+ *
+ * As mroce_mr_begin(), and the rights are checked once more: between look-up
+ * and now the owner may have given the same key to somebody else.
+ */
+bool mroce_mr_begin_remote(struct mroce_mr *mr, u32 key, int access, u64 from)
+{
+	if (!mroce_mr_begin(mr, key))
+		return false;
+	if (mr_allows(mr, access, from))
+		return true;
+	mroce_mr_end(mr);
+	return false;
+}
+
+/**
+ * mroce_mr_kill - end what the key stands for
+ * @mr: fast-reg MR or window, its lock held
+ *
+ * Nobody touches the memory through it when this returns.
+ */
+void mroce_mr_kill(struct mroce_mr *mr)
 {
 	WRITE_ONCE(mr->state, MROCE_MR_FREE);
 	smp_mb();	/* pairs with mroce_mr_begin() */
@@ -377,42 +477,48 @@ static void mr_kill(struct mroce_mr *mr)
 	smp_mb();	/* pairs with mroce_mr_end() */
 }
 
-static int mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
-			 int need)
+/* A peer may only invalidate what it can reach. */
+static int fast_invalidate(struct mroce_mr *mr, u32 key, u64 from)
 {
-	struct mroce_mr *mr;
 	unsigned long flags;
 	int err = -EINVAL;
 
-	rcu_read_lock();
-	mr = mr_find(dev, pd, key);
-	rcu_read_unlock();
-	if (!mr)
-		return -EINVAL;
-	if (mr->type == IB_MR_TYPE_MEM_REG) {
-		spin_lock_irqsave(&mr->lock, flags);
-		/* One that is FREE already may be invalidated once more. */
-		if (mr->key == key &&
-		    (!need || (mr->state == MROCE_MR_VALID &&
-			       mr->access & need))) {
-			mr_kill(mr);
-			err = 0;
-		}
-		spin_unlock_irqrestore(&mr->lock, flags);
+	spin_lock_irqsave(&mr->lock, flags);
+	/* One that is FREE already may be invalidated once more. */
+	if (mr->key == key && (!from || (mr->state == MROCE_MR_VALID &&
+					 mr->access & MROCE_REMOTE))) {
+		mroce_mr_kill(mr);
+		err = 0;
 	}
-	mroce_mr_put(mr);
+	spin_unlock_irqrestore(&mr->lock, flags);
 	return err;
 }
 
-int mroce_mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key)
+/**
+ * mroce_mr_invalidate - LOCAL_INV, SEND_INV: kill a key
+ * @dev: device
+ * @pd: of the queue pair
+ * @key: of a fast-reg MR or a window of type 2
+ * @from: as in mroce_mr_get(): who asks
+ *
+ * BH off. Nobody touches the memory through the key afterwards.
+ *
+ * Return: 0, or -EINVAL: not such a key, or not the peer's to kill.
+ */
+int mroce_mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
+			u64 from)
 {
-	return mr_invalidate(dev, pd, key, 0);
-}
+	struct mroce_mr *mr = mroce_mr_find(dev, pd, key);
+	int err = -EINVAL;
 
-int mroce_mr_invalidate_remote(struct mroce_dev *dev, struct ib_pd *pd,
-			       u32 key)
-{
-	return mr_invalidate(dev, pd, key, MR_REMOTE);
+	if (!mr)
+		return -EINVAL;
+	if (mr->type == IB_MR_TYPE_MEM_REG)
+		err = fast_invalidate(mr, key, from);
+	else if (mr->type == MROCE_MR_WINDOW)
+		err = mroce_mw_invalidate(mr, key, from);
+	mroce_mr_put(mr);
+	return err;
 }
 
 /**
@@ -445,7 +551,7 @@ int mroce_mr_reg(struct mroce_mr *mr, u32 key, int access)
 	memcpy(mr->kaddr, mr->next, mr->n_next * sizeof(*mr->kaddr));
 	mr->access = access;
 	WRITE_ONCE(mr->key, key);
-	/* Complete before anybody may use it; mr_kill() waited for the rest. */
+	/* Complete before anybody may use it; mroce_mr_kill() waited for the rest. */
 	smp_store_release(&mr->state, MROCE_MR_VALID);
 	err = 0;
 out:
@@ -503,7 +609,7 @@ static void *user_piece(struct mroce_mr *mr, u64 off, u32 *n,
 
 /**
  * mroce_mr_piece - where is this byte of an MR?
- * @mr: referenced, and begun if it may be a fast-reg MR
+ * @mr: referenced and begun
  * @addr: address in the MR
  * @len: bytes wanted
  * @n: bytes there, 1..@len
@@ -521,7 +627,7 @@ void *mroce_mr_piece(struct mroce_mr *mr, u64 addr, u32 len, u32 *n,
 		*page = NULL;
 	*n = len;
 	/* Again, since a fast-reg MR may have been registered anew. */
-	if (!len || !mr_in_range(mr, addr, len))
+	if (!len || !mroce_mr_in_range(mr, addr, len))
 		return NULL;
 	off = addr - mr->iova + mr->first_off;
 
@@ -542,6 +648,10 @@ void *mroce_mr_piece(struct mroce_mr *mr, u64 addr, u32 len, u32 *n,
 		*n = min_t(u64, *n, (1ULL << mr->page_shift) - po);
 		return kernel_piece((void *)(uintptr_t)(mr->kaddr[i] + po), n,
 				    page);
+	case MROCE_MR_WINDOW:
+		return mroce_mr_piece(mr->target,
+				      mr->target_addr + (addr - mr->iova), len,
+				      n, page);
 	default:
 		return NULL;
 	}

@@ -11,6 +11,9 @@
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 			 IB_ACCESS_MW_BIND)
 
+/* Other than a QPN or an address it never comes back: windows keep it. */
+static atomic64_t qp_ids = ATOMIC64_INIT(0);
+
 /* ---- references and turns ----------------------------------------------- */
 
 struct mroce_qp *mroce_qp_get(struct mroce_dev *dev, u32 qpn)
@@ -304,6 +307,7 @@ static int mroce_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		return -EINVAL;
 
 	qp->dev = dev;
+	qp->id = atomic64_inc_return(&qp_ids);
 	qp->type = init->qp_type;
 	qp->sig = init->sq_sig_type;
 	qp->user = !!udata;

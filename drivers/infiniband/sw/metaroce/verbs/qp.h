@@ -72,6 +72,7 @@ struct mroce_qp {
 	struct ib_qp ibqp;
 	struct mroce_dev *dev;
 	struct mroce_qpx *x;
+	u64 id;				/* from 1; not given out again */
 	struct mutex mutex;		/* see above, as the locks below */
 	struct ib_qp_attr attr;		/* as modified; ->cap, not ->qp_state */
 	struct mroce_addr addr;		/* connected: of the address vector */

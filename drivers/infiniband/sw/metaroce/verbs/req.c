@@ -116,12 +116,29 @@ static u8 exec_local(struct mroce_qp *qp, struct mroce_swqe *w)
 {
 	int err;
 
-	if (w->opcode == IB_WR_LOCAL_INV)
-		err = mroce_mr_invalidate(qp->dev, qp->ibqp.pd, w->inv_key);
-	else
+	switch (w->opcode) {
+	case IB_WR_LOCAL_INV:
+		err = mroce_mr_invalidate(qp->dev, qp->ibqp.pd, w->inv_key, 0);
+		break;
+	case IB_WR_BIND_MW:
+		return mroce_mw_bind(qp->dev, qp->ibqp.pd, qp->id, &w->bind) ?
+		       IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
+	default:
 		err = mroce_mr_reg(to_mmr(w->reg.mr), w->reg.key,
 				   w->reg.access);
+	}
 	return err ? IB_WC_LOC_QP_OP_ERR : IB_WC_SUCCESS;
+}
+
+/*
+ * What ends the life of a key waits for all earlier requests, which may use
+ * it; what begins one only when asked to by a fence.
+ */
+static bool local_waits(struct mroce_qp *qp, const struct mroce_swqe *w)
+{
+	return w->flags & MROCE_W_FENCE || w->opcode == IB_WR_LOCAL_INV ||
+	       (w->opcode == IB_WR_BIND_MW &&
+		mroce_mw_bound(qp->dev, w->bind.mw_rkey));
 }
 
 static u8 check_keys(struct mroce_qp *qp, struct mroce_swqe *w)
@@ -146,12 +163,7 @@ static bool start_one(struct mroce_qp *qp, struct mroce_swqe *w)
 	struct mroce_sq *sq = &qp->sq;
 
 	if (!w->status && w->flags & MROCE_W_LOCAL) {
-		/*
-		 * Invalidation waits for all earlier requests, which may use
-		 * the key; registration only when asked to by a fence.
-		 */
-		if ((w->opcode == IB_WR_LOCAL_INV || w->flags & MROCE_W_FENCE) &&
-		    sq->cons != sq->next)
+		if (sq->cons != sq->next && local_waits(qp, w))
 			return false;
 		w->status = exec_local(qp, w);
 		w->flags |= MROCE_W_DONE;

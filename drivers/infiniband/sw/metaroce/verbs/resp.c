@@ -275,8 +275,8 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 		wc.ex.imm_data = cpu_to_be32(r->imm);
 		break;
 	case MROCE_OP_SEND_INV:
-		if (mroce_mr_invalidate_remote(qp->dev, qp->ibqp.pd,
-					       r->imm)) {
+		if (mroce_mr_invalidate(qp->dev, qp->ibqp.pd, r->imm,
+					qp->id)) {
 			b->status = IB_WC_LOC_PROT_ERR;
 			return mroce_qp_is_uc(qp) ? recv_dropped(qp, b) :
 						    MROCE_NAK_ACCESS;
@@ -298,7 +298,8 @@ static struct mroce_mr *remote_mr(struct mroce_qp *qp, u32 rkey, u64 va,
 {
 	if (!(qp->attr.qp_access_flags & access))
 		return NULL;
-	return mroce_mr_get(qp->dev, qp->ibqp.pd, rkey, va, len, access, true);
+	return mroce_mr_get(qp->dev, qp->ibqp.pd, rkey, va, len, access,
+			    qp->id);
 }
 
 /* The same, begun. */
@@ -307,7 +308,7 @@ static struct mroce_mr *remote_open(struct mroce_qp *qp, u32 rkey, u64 va,
 {
 	struct mroce_mr *mr = remote_mr(qp, rkey, va, len, access);
 
-	if (mr && !mroce_mr_begin(mr, rkey)) {
+	if (mr && !mroce_mr_begin_remote(mr, rkey, access, qp->id)) {
 		mroce_mr_put(mr);
 		return NULL;
 	}
@@ -472,7 +473,8 @@ static int place_part(struct mroce_qp *qp, struct mroce_claim *cl, u32 off,
 
 	switch (cl->kind) {
 	case MROCE_CLAIM_WRITE:
-		if (!mroce_mr_begin(cl->obj, cl->rkey))
+		if (!mroce_mr_begin_remote(cl->obj, cl->rkey,
+					   IB_ACCESS_REMOTE_WRITE, qp->id))
 			return -EACCES;
 		err = mroce_mr_scatter(cl->obj, cl->va + off, len, copy, src,
 				       off);

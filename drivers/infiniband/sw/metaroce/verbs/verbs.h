@@ -32,6 +32,7 @@
 #define MROCE_MAX_SRQ_SGE	32
 #define MROCE_MAX_PD		1048576
 #define MROCE_MAX_MR		1048576
+#define MROCE_MAX_MW		MROCE_MAX_MR
 #define MROCE_MAX_FAST_REG	512	/* pages of a fast-reg MR */
 #define MROCE_MAX_AH		1048576
 #define MROCE_MAX_RD_ATOMIC	128
@@ -136,10 +137,15 @@ void mroce_later_cleanup(struct mroce_dev *dev);
 
 /* ---- mr.c ------------------------------------------------------------------- */
 
+#define MROCE_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_ATOMIC)
+/* Next to the values of enum ib_mr_type: a memory window, see mw.c. */
+#define MROCE_MR_WINDOW	0x80
+
 enum mroce_mr_state { MROCE_MR_INVALID, MROCE_MR_FREE, MROCE_MR_VALID };
 
 /**
- * struct mroce_mr - memory region
+ * struct mroce_mr - memory region, or window
  *
  * Found by key through dev->mrs under RCU; users take @ref with
  * mroce_mr_get(). A reference must not outlive the packet or the copy that it
@@ -147,17 +153,18 @@ enum mroce_mr_state { MROCE_MR_INVALID, MROCE_MR_FREE, MROCE_MR_VALID };
  * lasts longer (a Read that is being answered, a posted request) keeps the
  * key and looks it up again.
  *
- * A reference does not stop LOCAL_INV or SEND_INV, after which a kernel
- * consumer may free the memory. Whoever touches memory through an address of
+ * A reference does not stop LOCAL_INV, SEND_INV or the rebinding of a window,
+ * after which the owner may free the memory. Whoever touches memory through an address of
  * mroce_mr_piece() does so between mroce_mr_begin() and mroce_mr_end().
  */
 struct mroce_mr {
-	struct ib_mr ibmr;		/* ibmr.lkey, .rkey */
+	struct ib_mr ibmr;		/* ibmr.lkey, .rkey; windows: none */
 	struct mroce_dev *dev;
 	struct mroce_pd *pd;
 	refcount_t ref;
 	u8 state;			/* enum mroce_mr_state */
-	u8 type;			/* enum ib_mr_type; DMA: IB_MR_TYPE_DMA */
+	u8 type;			/* enum ib_mr_type; MROCE_MR_WINDOW */
+	bool type2;			/* windows: of type 2 */
 	int access;			/* IB_ACCESS_* */
 	u64 iova;
 	u64 length;
@@ -171,24 +178,38 @@ struct mroce_mr {
 	u32 n_next;
 	atomic_t users;			/* between begin and end */
 	spinlock_t lock;		/* leaf, irqsave: state, mapping */
+	atomic_t windows;		/* bound to it; -1: none may be */
+	struct mroce_mr *target;	/* windows: counted in its windows */
+	u64 target_addr;		/* windows: where iova is in @target */
+	u64 qp_id;			/* windows: that bound it */
 	struct ib_umem *umem;
 	struct completion gone;
 	struct rcu_head rcu;
 };
 
+/* What mw.c makes its windows of. */
+struct mroce_mr *mroce_mr_alloc(struct ib_pd *ibpd, u8 type);
+void mroce_mr_publish(struct mroce_mr *mr);
+void mroce_mr_free(struct mroce_mr *mr);
+struct mroce_mr *mroce_mr_find(struct mroce_dev *dev, struct ib_pd *pd,
+			       u32 key);
+bool mroce_mr_in_range(const struct mroce_mr *mr, u64 addr, u64 len);
+void mroce_mr_kill(struct mroce_mr *mr);
+
 /*
  * MR of a key, referenced, or NULL: index and key byte match, state valid, PD
  * equal, all of @access allowed, [addr, addr + len) inside (subtract form).
- * lkey: @remote false. Any context with BH off or RCU held.
+ * @from: 0 for an lkey, or the id of the queue pair whose peer sent the key.
  */
 struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
-			      u64 addr, u64 len, int access, bool remote);
+			      u64 addr, u64 len, int access, u64 from);
 void mroce_mr_put(struct mroce_mr *mr);
 /*
  * BH off. Makes the memory of a referenced MR stay what @key stands for until
  * mroce_mr_end(). False: @key was invalidated. Short: invalidation spins.
  */
 bool mroce_mr_begin(struct mroce_mr *mr, u32 key);
+bool mroce_mr_begin_remote(struct mroce_mr *mr, u32 key, int access, u64 from);
 void mroce_mr_end(struct mroce_mr *mr);
 /* Copy between a referenced MR, begun, and the kernel. 0 or -EFAULT. */
 int mroce_mr_to_buf(struct mroce_mr *mr, u64 addr, void *dst, u32 len);
@@ -208,15 +229,28 @@ void *mroce_mr_piece(struct mroce_mr *mr, u64 addr, u32 len, u32 *n,
 int mroce_mr_atomic(struct mroce_mr *mr, u64 addr, u8 opcode, u64 swap_add,
 		    u64 compare, u64 *old);
 /*
- * LOCAL_INV: kill the key; nobody touches the memory through it afterwards.
- * BH off. 0 or -EINVAL: not a live key of a fast-reg MR of @pd.
+ * LOCAL_INV (@from 0), SEND_INV: kill the key; nobody touches the memory through
+ * it afterwards. BH off. 0 or -EINVAL: not a live key of a fast-reg MR or a
+ * window of type 2 of @pd, or not the peer's to kill.
  */
-int mroce_mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key);
-/* SEND_INV: the same, for MRs with a remote access right only. */
-int mroce_mr_invalidate_remote(struct mroce_dev *dev, struct ib_pd *pd,
-			       u32 key);
+int mroce_mr_invalidate(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
+			u64 from);
 /* REG_MR work request of a kernel user. BH off. 0 or -EINVAL. */
 int mroce_mr_reg(struct mroce_mr *mr, u32 key, int access);
+
+/* ---- mw.c ------------------------------------------------------------------- */
+
+/* A BIND_MW request: the window's present key and its next, and what for. */
+struct mroce_bind {
+	u64 addr, length;		/* in the MR; 0 bytes: unbind */
+	u32 mr_lkey, mw_rkey, rkey;
+	u32 access;			/* IB_ACCESS_* */
+};
+
+int mroce_mw_bind(struct mroce_dev *dev, struct ib_pd *pd, u64 qp_id,
+		  const struct mroce_bind *b);
+bool mroce_mw_bound(struct mroce_dev *dev, u32 key);
+int mroce_mw_invalidate(struct mroce_mr *w, u32 key, u64 from);
 
 /* ---- pd, ucontext, ah: pd.c, ah.c ----------------------------------------------- */
 
@@ -336,6 +370,7 @@ extern const struct ib_device_ops mroce_pd_ops;
 extern const struct ib_device_ops mroce_ah_ops;
 extern const struct ib_device_ops mroce_cq_ops;
 extern const struct ib_device_ops mroce_mr_ops;
+extern const struct ib_device_ops mroce_mw_ops;
 extern const struct ib_device_ops mroce_srq_ops;
 extern const struct ib_device_ops mroce_qp_ops;
 extern const struct ib_device_ops mroce_mad_ops;

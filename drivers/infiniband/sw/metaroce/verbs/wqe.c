@@ -54,6 +54,8 @@ enum ib_wc_opcode mroce_wc_opcode(u8 wr_opcode)
 		return IB_WC_LOCAL_INV;
 	case IB_WR_REG_MR:
 		return IB_WC_REG_MR;
+	case IB_WR_BIND_MW:
+		return IB_WC_BIND_MW;
 	case MROCE_WR_ATOMIC_WRITE:
 		return MROCE_WC_ATOMIC_WRITE;
 	default:
@@ -164,6 +166,8 @@ static bool op_allowed(struct mroce_qp *qp, u8 wr_opcode)
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_LOCAL_INV:
+	case IB_WR_BIND_MW:
 		return mroce_qp_connected(qp);
 	default:
 		return qp->type == IB_QPT_RC;
@@ -233,6 +237,17 @@ static void fetch_rc(struct mroce_swqe *w, const struct rxe_send_wr *wr)
 	case IB_WR_LOCAL_INV:
 		w->flags |= MROCE_W_LOCAL;
 		w->inv_key = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_BIND_MW:
+		w->flags |= MROCE_W_LOCAL;
+		w->bind = (struct mroce_bind) {
+			.addr		= wr->wr.mw.addr,
+			.length		= wr->wr.mw.length,
+			.mr_lkey	= wr->wr.mw.mr_lkey,
+			.mw_rkey	= wr->wr.mw.mw_rkey,
+			.rkey		= wr->wr.mw.rkey,
+			.access		= wr->wr.mw.access,
+		};
 		break;
 	}
 
@@ -497,7 +512,7 @@ int mroce_sgl_check(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 	mroce_sgl_start(&it, sge, n, off, len);
 	while (mroce_sgl_next(&it, &addr, &part, &lkey)) {
 		mr = mroce_mr_get(qp->dev, qp->ibqp.pd, lkey, addr, part,
-				  access, false);
+				  access, 0);
 		if (!mr)
 			goto bad;
 		if (first && !keep)
@@ -521,7 +536,7 @@ struct mroce_mr *mroce_mr_open(struct mroce_qp *qp, u32 lkey, u64 addr, u32 len,
 {
 	struct mroce_mr *mr;
 
-	mr = mroce_mr_get(qp->dev, qp->ibqp.pd, lkey, addr, len, access, false);
+	mr = mroce_mr_get(qp->dev, qp->ibqp.pd, lkey, addr, len, access, 0);
 	if (mr && !mroce_mr_begin(mr, lkey)) {
 		mroce_mr_put(mr);
 		return NULL;

@@ -21,7 +21,7 @@ struct mroce_qp;
 
 #define MROCE_W_SIGNALED	0x01	/* success is reported, too */
 #define MROCE_W_INLINE		0x02	/* the data is in the copy */
-#define MROCE_W_LOCAL		0x04	/* no message: LOCAL_INV, REG_MR */
+#define MROCE_W_LOCAL		0x04	/* no message: LOCAL_INV, REG_MR, BIND_MW */
 #define MROCE_W_FENCE		0x08
 #define MROCE_W_SOLICITED	0x10
 #define MROCE_W_DONE		0x20	/* finished; earlier ones may not be */
@@ -29,11 +29,12 @@ struct mroce_qp;
 /**
  * struct mroce_swqe - one send work request
  *
- * RC uses @msg, UD and GSI @ud. The tail holds SGEs or inline data.
+ * RC uses @msg or, for windows, @bind; UD and GSI @ud. The tail holds SGEs or inline data.
  */
 struct mroce_swqe {
 	union {
 		struct mroce_msg msg;
+		struct mroce_bind bind;
 		struct {
 			struct mroce_addr addr;
 			struct net *net;	/* referenced, or NULL */
