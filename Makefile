@@ -29,9 +29,10 @@ help:
 	@echo  'Test:'
 	@echo  '  check           - the tests that every change must pass; ends in'
 	@echo  '                    "N passed, N failed"'
-	@echo  '  check-full      - these and all tests with traffic in guests'
+	@echo  '  check-full      - these, the demo, and all of check-debug'
 	@echo  '  check-quick     - what takes less than three minutes'
-	@echo  '  check-debug     - selftests on a UML kernel with all checkers'
+	@echo  '  check-debug     - all selftests on a UML kernel with all checkers,'
+	@echo  '                    1,000 cycles of links among them: hours'
 	@echo  '  check-static    - sparse, W=1, checkpatch, layers'
 	@echo  '  check-rdma-core - the test suite of rdma-core, in UML'
 	@echo  '  check-kunit     - KUnit, in UML'
@@ -97,7 +98,7 @@ check-quick:
 	$(CI)/check.sh quick
 
 check-debug:
-	$(CI)/check.sh selftests-debug
+	$(CI)/check.sh selftests-debug-all
 
 check-static:
 	$(CI)/check.sh static checkpatch layers
