@@ -210,7 +210,7 @@ struct mroce_verbs_ops {
 	 * event handlers that were collected, sends that came with interrupts
 	 * off. Returns true if it wants to be called again.
 	 */
-	bool (*run_later)(struct mroce_net *mnet);
+	bool (*run_later)(struct mroce_net *mnet, bool wait);
 };
 
 extern const struct mroce_net_ops mroce_net_ops;

@@ -57,6 +57,7 @@ struct mroce_sock {
 	struct socket *sock;		/* NULL: family not available */
 	struct napi_struct napi;
 	void (*saved_data_ready)(struct sock *sk);
+	bool waited;			/* handlers were put off once */
 };
 
 /* Sockets per namespace: [0] IPv4, [1] IPv6. */

@@ -465,7 +465,7 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 	struct mroce_net *mn = ms->mn;
 	struct sk_buff *skb;
 	bool again;
-	u32 i, work = 0;
+	u32 i, sent, work = 0;
 	int err;
 
 	rcu_read_lock();
@@ -484,13 +484,22 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 	mroce_rx_flush(b);
 	mroce_rx_free_skbs(b);
 	mroce_rx_send_resets(b);
+	sent = b->n_touched;
 	for (i = 0; i < b->n_touched; i++) {
 		mroce_tx_kick(b->touched[i]);
 		mroce_nconn_put(b->touched[i]);
 	}
 	b->n_touched = 0;
 	mroce_nconn_run_kicks(mn);
-	again = mroce_verbs_ops.run_later(mn);
+	/*
+	 * An acknowledgment to a peer on this host waits in this CPU's backlog
+	 * now. A handler may wake somebody whose answer goes through another
+	 * CPU's and arrives first: a peer that waits for its Send's completion
+	 * meets the answer instead, and programs that deal with one event at a
+	 * time get lost. So let the backlog run before, which is next in line.
+	 */
+	ms->waited = sent && !ms->waited;
+	again = mroce_verbs_ops.run_later(mn, ms->waited);
 	rcu_read_unlock();
 
 	if (again || work >= budget)

@@ -163,19 +163,20 @@ static bool run_events(struct mroce_later *l)
 /**
  * mroce_run_later - call the handlers that are queued
  * @mnet: namespace
+ * @wait: not now, those of completion queues
  *
  * End of a NAPI poll: BH off, no lock held.
  *
  * Return: true if there is more to do.
  */
-bool mroce_run_later(struct mroce_net *mnet)
+bool mroce_run_later(struct mroce_net *mnet, bool wait)
 {
 	struct mroce_later *l = mroce_net_later(mnet);
 	struct mroce_cq *cq, *tmp;
 	struct llist_node *list;
 	bool again = false;
 
-	if (!llist_empty(&l->cqs)) {
+	if (!wait && !llist_empty(&l->cqs)) {
 		list = llist_reverse_order(llist_del_all(&l->cqs));
 		llist_for_each_entry_safe(cq, tmp, list, later)
 			again |= cq_run(l, cq);

@@ -157,7 +157,7 @@ void mroce_qp_work(struct mroce_qp *qp)
 }
 
 /* End of a NAPI poll: queue pairs that could not do their work on the spot. */
-static bool qp_run_later(struct mroce_net *mnet)
+static bool qp_run_later(struct mroce_net *mnet, bool wait)
 {
 	struct mroce_later *l = mroce_net_later(mnet);
 	struct llist_node *list;
@@ -177,7 +177,7 @@ static bool qp_run_later(struct mroce_net *mnet)
 			mroce_qp_put(qp);
 		}
 	}
-	again = mroce_run_later(mnet);
+	again = mroce_run_later(mnet, wait);
 	return again || !llist_empty(&l->qps);
 }
 

@@ -128,7 +128,7 @@ void mroce_event_cq(struct mroce_dev *dev, struct ib_cq *cq,
 /* Process context: wait until every event queued before this has run. */
 void mroce_later_flush(struct mroce_dev *dev);
 /* Drains mroce_later.cqs and .events (.qps is qp.c's). True: call again. */
-bool mroce_run_later(struct mroce_net *mnet);
+bool mroce_run_later(struct mroce_net *mnet, bool wait);
 /* cq.c: queue the handler of a CQ. */
 void mroce_cq_later(struct mroce_cq *cq);
 void mroce_cq_put(struct mroce_cq *cq);
