@@ -135,6 +135,59 @@ static void test_route_reorders(struct kunit *test)
 	pair_free(p);
 }
 
+/* The host comes back after T_retry has passed, and looks at the clock before it
+ * reads the answer that has been there for long (rule 38).
+ */
+static void test_late_retry(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 8, 1500);
+	struct tstream *a = pair_ts(p, 0, 0);
+	int i;
+
+	a->tune.timeout = 1;
+	a->tune.retry_cnt = 0;
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	for (i = 0; i < 20; i++) {
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
+		pair_pump(p, 0);
+		p->side[0].timers_first = true;
+		p->side[0].stalled = p->now + 50 * MS;
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	}
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RETRY), 0ULL);
+	pair_free(p);
+}
+
+/* While a stream waits for memory a refusal comes: that is another reason to
+ * wait, and has its price.
+ */
+static void test_refused_without_memory(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 9, 1500);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	a->tune.timeout = 12;
+	a->tune.retry_cnt = 7;
+	a->tune.rnr_retry = 3;
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	pair_ts(p, 1, 0)->s.a.min_rnr_timer = 20;	/* 10.24 ms */
+	pair_post(p, 0, 0, MROCE_OP_SEND, 100, 0, false);
+	pair_pump(p, 0);
+	a->no_memory = 1;
+	pair_post(p, 0, 0, MROCE_OP_SEND, 100, 0, false);
+	pair_pump(p, 0);
+	KUNIT_EXPECT_TRUE(test, a->s.held_nomem);
+	pair_run(p, 500 * US, NULL);
+	KUNIT_EXPECT_EQ(test, a->s.rnr_left, 2);
+	KUNIT_EXPECT_GT(test, a->s.hold_until, p->now + 5 * MS);
+	pair_post_recv(p, 1, 0, 2);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	pair_free(p);
+}
+
 /* The route's MTU is another one when the peer has restarted: INIT says so. */
 static void test_link_anew(struct kunit *test)
 {
@@ -202,6 +255,8 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_route_stalls),
 	KUNIT_CASE(test_late_acks),
 	KUNIT_CASE(test_route_reorders),
+	KUNIT_CASE(test_late_retry),
+	KUNIT_CASE(test_refused_without_memory),
 	KUNIT_CASE(test_link_anew),
 	KUNIT_CASE(test_never_opened),
 	KUNIT_CASE(test_two_clocks),
