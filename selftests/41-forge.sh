@@ -17,7 +17,7 @@ for fam in 4 6; do
 	case $fam in 4) dst=$IPB ;; *) dst=$IP6B ;; esac
 	snap $DEVA $DEVB
 	bg "$t_tmp/storm" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -$fam -q 4 \
-		-t "$(scale 8 5)" -T 18
+		-t $((3 + 4 * T_SLOW)) -T 18
 	pid=$t_bg
 	t_wait 10 grown $DEVA sent_pkts 100
 	in_a "$HERE/wire.py" forge va1 $dst >"$t_tmp/sent" 2>"$t_tmp/err"
@@ -27,7 +27,7 @@ for fam in 4 6; do
 		counter "IPv$fam" $DEVB "$c" -ge "$n"
 	done <"$t_tmp/sent"
 	counter "IPv$fam: copies" $DEVB duplicate_request -ge 1
-	reap "$pid" 40
+	reap "$pid" 60
 	result $? "IPv$fam: the connection does not mind" "$t_tmp/storm"
 	counter "IPv$fam: it is the same connection" $DEVA connections_lost -eq 0
 done

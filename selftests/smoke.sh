@@ -8,6 +8,7 @@
 T_LIMIT=60
 t_begin "smoke test"
 topo 1 1500
+in_order
 ok "links in two namespaces"
 in_a ibv_devinfo -d $DEVA >"$t_tmp/out" 2>&1
 result $? "ibv_devinfo" "$t_tmp/out"

@@ -45,8 +45,12 @@ static bool fired(void)
 {
 	char s[16] = "";
 
-	if (pread(nth_fd, s, sizeof(s) - 1, 0) < 0)
+	if (pread(nth_fd, s, sizeof(s) - 1, 0) < 0) {
+		/* It hit the copy of this very read: the call was over. */
+		if (errno == EFAULT)
+			return false;
 		vt_die("fail-nth: %m");
+	}
 	return atoi(s) == 0;
 }
 
