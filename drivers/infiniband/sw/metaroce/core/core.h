@@ -275,7 +275,11 @@ struct mroce_stream_ops {
 	int (*place)(struct mroce_claim *cl, mroce_copy_fn copy, void *src);
 	/* The claim is over: drop cl->obj. */
 	void (*unclaim)(struct mroce_stream *s, struct mroce_claim *cl);
-	/* A kept small Write, in its turn. 0 or nak code. */
+	/*
+	 * A kept small Write, in its turn. 0, a nak code, or -EAGAIN: not now;
+	 * it stays where it is until mroce_stream_resume(). read_start() and
+	 * atomic() may answer so, too.
+	 */
 	int (*store)(struct mroce_stream *s, u64 va, u32 rkey,
 		     const u8 *data, u32 len);
 	/* In-order completion of a receive. 0 or nak code. */
@@ -406,7 +410,7 @@ struct mroce_stream {
 	u32 rsn_rcv;			/* RSN of the next in-order one */
 	u32 rsn_bound;			/* next RSN to bind */
 	u8 rd_in;			/* slots in use */
-	bool exec_stalled;		/* head of order waits for a slot */
+	bool exec_stalled;		/* head of order waits: slot, -EAGAIN */
 	struct mroce_rmsg **chunk;	/* MSN window, MROCE_RMSG_CHUNK each */
 	u16 n_rctx;
 	struct mroce_rctx *rctx;	/* 2 x max_dest_rd_atomic + 1 */
@@ -766,6 +770,9 @@ static inline void mroce_stream_left(struct mroce_stream *s)
 	s->left = NULL;
 	s->quarantine = 0;
 }
+
+/* What store(), read_start() or atomic() waited for may be there. */
+void mroce_stream_resume(struct mroce_stream *s, u64 now);
 
 /**
  * mroce_stream_post - append a message

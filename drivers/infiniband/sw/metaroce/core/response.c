@@ -41,7 +41,10 @@ static void rctx_queue(struct mroce_stream *s, struct mroce_rctx *r)
 	stream_ready(s);
 }
 
-/* Execute the request of record @e; false: no slot or context is free. */
+/*
+ * Execute the request of record @e; false: no slot or context is free, or its
+ * memory is not there now.
+ */
 bool resp_start(struct mroce_stream *s, struct mroce_rmsg *e, u32 msn)
 {
 	struct mroce_rctx *r;
@@ -64,6 +67,10 @@ bool resp_start(struct mroce_stream *s, struct mroce_rmsg *e, u32 msn)
 		err = s->ops->read_start(s, r);
 	else
 		err = s->ops->atomic(s, r, e->swap_add, e->compare);
+	if (err == -EAGAIN) {
+		r->used = false;
+		return false;
+	}
 	if (err) {
 		/* Answered by RESP_ERR; the stream dies after this message. */
 		r->opcode = MROCE_OP_RESP_ERR;

@@ -385,7 +385,7 @@ void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 }
 
 /* The effect of a full message in its turn. 0, -EAGAIN: wait for a response
- * slot, or a nak code that kills the stream.
+ * slot or for memory, or a nak code that kills the stream.
  */
 static int rmsg_execute(struct mroce_stream *s, struct mroce_rmsg *e)
 {
@@ -456,6 +456,12 @@ void stream_run_order(struct mroce_stream *s, u64 now)
 		s->msn_rcv++;
 	}
 	s->running_order = false;
+}
+
+void mroce_stream_resume(struct mroce_stream *s, u64 now)
+{
+	if (s->conn && s->exec_stalled)
+		stream_run_order(s, now);
 }
 
 /* No more receiving; @all: forget read contexts as well. */

@@ -545,6 +545,43 @@ static void test_discard_frees_slot(struct kunit *test)
 	pair_free(p);
 }
 
+/* What takes effect in order waits for its memory, and is done once. */
+static void test_no_page(struct kunit *test)
+{
+	struct pair *p = connected(test, 25);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 msn = b->s.msn_rcv;
+	struct mroce_pkt pkt;
+	u64 v = 4711;
+
+	p->net.cut = true;
+	memset(b->mem, 0, PAIR_MEM);
+	b->no_page = 2;
+	pkt = forge_write(p, 1, 0, msn + 1, 64, 8);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, &v));
+	pkt = forge(p, 1, 0, MROCE_OP_READ_REQ, msn + 2);
+	pkt.data.len = 8;
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	pkt = forge_write(p, 1, 0, msn, 0, 0);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_TRUE(test, b->s.exec_stalled);
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, msn + 1);
+
+	mroce_stream_resume(&b->s, p->now);
+	KUNIT_EXPECT_TRUE(test, b->s.exec_stalled);
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, msn + 1);
+
+	b->no_page = 0;
+	mroce_stream_resume(&b->s, p->now);
+	KUNIT_EXPECT_FALSE(test, b->s.exec_stalled);
+	KUNIT_EXPECT_EQ(test, b->s.msn_rcv, msn + 3);
+	memcpy(&v, b->mem + 64, 8);
+	KUNIT_EXPECT_EQ(test, v, 4711ULL);
+	KUNIT_EXPECT_EQ(test, b->s.resp_n, 1);
+	KUNIT_EXPECT_EQ(test, b->s.rd_in, 1);
+	pair_free(p);
+}
+
 /* The peer is heard, but this packet never gets through: one retry is free, not
  * all of them (rule 37).
  */
@@ -898,6 +935,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_unbound_starts_anew),
 	KUNIT_CASE(test_error_has_context),
 	KUNIT_CASE(test_discard_frees_slot),
+	KUNIT_CASE(test_no_page),
 	KUNIT_CASE(test_heard_but_never_placed),
 	KUNIT_CASE(test_ancient_psn),
 	KUNIT_CASE(test_time_goes_back),

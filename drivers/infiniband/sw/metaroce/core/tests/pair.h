@@ -50,6 +50,7 @@ struct tstream {
 	u32 last_reads;
 	bool dead_key;		/* check_write, read_start: access error */
 	bool fail_place;	/* copies of received payload fail */
+	u32 no_page;		/* so often store, read_start: -EAGAIN */
 	u32 no_memory;		/* so many packets cannot be built */
 	u32 *pool;		/* receives shared with others, like an SRQ */
 	u32 n_checked;		/* messages of the peer looked at */

@@ -172,6 +172,10 @@ static int t_store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 
 	if (rkey != 1 || ts->dead_key || !in_mem(va, len))
 		return MROCE_NAK_ACCESS;
+	if (ts->no_page) {
+		ts->no_page--;
+		return -EAGAIN;
+	}
 	memcpy(ts->mem + va, data, len);
 	return 0;
 }
@@ -230,6 +234,10 @@ static int t_read_start(struct mroce_stream *s, struct mroce_rctx *r)
 	if (r->len && (r->rkey != 1 || ts->dead_key ||
 		       !in_mem(r->va, r->len)))
 		return MROCE_NAK_ACCESS;
+	if (ts->no_page) {
+		ts->no_page--;
+		return -EAGAIN;
+	}
 	ts->last_reads++;
 	return 0;
 }
