@@ -19,6 +19,7 @@
 #include <net/inet_dscp.h>
 #include <net/sock.h>
 #include <rdma/ib_umem.h>
+#include <rdma/ib_umem_odp.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
@@ -34,6 +35,28 @@ static inline struct ib_umem *mroce_umem_get(struct ib_device *ibdev,
 	return ib_umem_get_va(ibdev, addr, size, access);
 #else
 	return ib_umem_get(ibdev, addr, size, access);
+#endif
+}
+
+/*
+ * Access masks of ib_umem_odp_map_dma_and_lock(), and the HMM_PFN_* of page @i of
+ * an on-demand umem, its mutex held.
+ */
+#ifdef ODP_WRITE_ALLOWED_BIT
+#define MROCE_ODP_READ		ODP_READ_ALLOWED_BIT
+#define MROCE_ODP_WRITE		(ODP_READ_ALLOWED_BIT | ODP_WRITE_ALLOWED_BIT)
+#else
+#define MROCE_ODP_READ		0
+#define MROCE_ODP_WRITE		HMM_PFN_WRITE
+#endif
+
+static inline unsigned long mroce_odp_pfn(const struct ib_umem_odp *umem,
+					  size_t i)
+{
+#ifdef MROCE_HAVE_ODP_DMA_MAP
+	return umem->map.pfn_list[i];
+#else
+	return umem->pfn_list[i];
 #endif
 }
 

@@ -49,6 +49,9 @@ struct mroce_net;		/* net/: per-namespace sockets and tables */
 	X(UD_PKEY,	"ud_bad_pkey")					\
 	X(UD_NORECV,	"ud_no_receive")				\
 	X(UD_LENGTH,	"ud_bad_length")				\
+	X(ODP_PAGES,	"odp_pages_mapped")	/* brought in */	\
+	X(ODP_INVAL,	"odp_invalidations")				\
+	X(ODP_DROP,	"odp_dropped_pkts")	/* for a missing page */ \
 	X(TX_NOMEM,	"send_no_memory")				\
 	X(TX_NOROUTE,	"send_no_route")				\
 	X(TX_DROP,	"send_dropped")		/* NET_XMIT_DROP */	\
@@ -110,6 +113,9 @@ struct mroce_dev {
 	struct list_head mmaps;		/* queues waiting for mmap() */
 	u64 mmap_next;
 	mempool_t *events;		/* async events on their way */
+	struct workqueue_struct *odp_wq;
+	struct llist_head odp_waiters;	/* queue pairs that want pages */
+	atomic_t odp_busy;		/* MRs that bring some in */
 	u32 link_mbps;			/* of the netdev, as last read */
 	bool link_stale;		/* read it again */
 	struct list_head guid_node;	/* device.c: all devices */

@@ -185,6 +185,7 @@ static int mroce_query_device(struct ib_device *ibdev,
 	attr->max_fast_reg_page_list_len = MROCE_MAX_FAST_REG;
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = 15;
+	mroce_odp_attr(attr);
 	return 0;
 }
 
@@ -342,6 +343,11 @@ int mroce_verbs_setup(struct mroce_dev *dev)
 	err = mroce_later_setup(dev);
 	if (err)
 		goto out;
+	err = mroce_odp_setup(dev);
+	if (err) {
+		mroce_later_cleanup(dev);
+		goto out;
+	}
 
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
@@ -372,6 +378,8 @@ int mroce_verbs_setup(struct mroce_dev *dev)
 	ib_set_device_ops(ibdev, &mroce_cq_ops);
 	ib_set_device_ops(ibdev, &mroce_mr_ops);
 	ib_set_device_ops(ibdev, &mroce_mw_ops);
+	if (MROCE_ACCESS_ODP)
+		ib_set_device_ops(ibdev, &mroce_odp_ops);
 	ib_set_device_ops(ibdev, &mroce_srq_ops);
 	ib_set_device_ops(ibdev, &mroce_qp_ops);
 	ib_set_device_ops(ibdev, &mroce_mad_ops);
@@ -396,6 +404,7 @@ void mroce_verbs_cleanup(struct mroce_dev *dev)
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->mrs);
 	xa_destroy(&dev->ahs);
+	mroce_odp_cleanup(dev);
 	mroce_later_cleanup(dev);
 
 	mutex_lock(&guid_mutex);
@@ -404,7 +413,7 @@ void mroce_verbs_cleanup(struct mroce_dev *dev)
 }
 
 /*
- * No XRC, flow steering or on-demand paging: the core answers
+ * No XRC or flow steering: the core answers
  * -EOPNOTSUPP for them.
  */
 const struct ib_device_ops mroce_dev_ops = {

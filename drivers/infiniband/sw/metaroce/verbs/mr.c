@@ -5,7 +5,7 @@
  * A key is an index into dev->mrs and a byte that differs from one owner of
  * the index to the next. Look-ups are under RCU and take a reference.
  *
- *   user MR	 pages pinned by the core, kept in an array
+ *   user MR	 pages pinned by the core, kept in an array; on demand: odp.c
  *   fast-reg MR kernel addresses. map_mr_sg() fills a second array, REG_MR
  *		 makes it the live one: consumers map for the next use while
  *		 the old registration is still alive, and also register the
@@ -15,7 +15,7 @@
  *   window	 of a part of a user MR; see mw.c
  *
  * mr->users counts who is touching memory through a fast-reg MR or a window
- * right now. Invalidation first kills the key, then waits for those; each of
+ * right now; or through an on-demand MR, see there. Invalidation first kills the key, then waits for those; each of
  * them is a copy of less than a packet with BH and preemption off.
  */
 #include <linux/atomic.h>
@@ -31,7 +31,11 @@
 
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MROCE_REMOTE |	\
 			 IB_ACCESS_MW_BIND | IB_ZERO_BASED |	\
-			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL |	\
+			 MROCE_ACCESS_ODP)
+
+#define MR_WRITE	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_ATOMIC)
 
 /* The low byte of keys, so that a stale one does not fit the next owner. */
 static atomic_t mr_key_byte = ATOMIC_INIT(0);
@@ -106,6 +110,7 @@ void mroce_mr_free(struct mroce_mr *mr)
 	kvfree(mr->pages);
 	kvfree(mr->kaddr);
 	kvfree(mr->next);
+	mroce_odp_free(mr);
 	if (mr->umem)
 		ib_umem_release(mr->umem);
 	atomic_dec(mr_counter(dev, mr->type));
@@ -185,6 +190,18 @@ static int mr_fill_pages(struct mroce_mr *mr)
 	return n == mr->n_pages ? 0 : -EINVAL;
 }
 
+static int mr_pin(struct mroce_mr *mr, u64 start, int access)
+{
+	mr->umem = mroce_umem_get(&mr->dev->ib_dev, start, mr->length, access);
+	if (IS_ERR(mr->umem)) {
+		int err = PTR_ERR(mr->umem);
+
+		mr->umem = NULL;
+		return err;
+	}
+	return mr_fill_pages(mr);
+}
+
 static struct ib_mr *mroce_reg_user_mr(struct ib_pd *ibpd, u64 start,
 				       u64 length, u64 virt, int access,
 				       MROCE_DMAH_PARAM struct ib_udata *udata)
@@ -206,18 +223,15 @@ static struct ib_mr *mroce_reg_user_mr(struct ib_pd *ibpd, u64 start,
 	mr = mroce_mr_alloc(ibpd, IB_MR_TYPE_USER);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->umem = mroce_umem_get(ibpd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		err = PTR_ERR(mr->umem);
-		mr->umem = NULL;
-		goto err_free;
-	}
 	mr->page_shift = PAGE_SHIFT;
-	mr->first_off = ib_umem_offset(mr->umem);
+	mr->first_off = offset_in_page(start);
 	mr->iova = virt;
 	mr->length = length;
 	mr->access = access;
-	err = mr_fill_pages(mr);
+	if (access & IB_ACCESS_ON_DEMAND)
+		err = mroce_odp_init(mr, start, length, access);
+	else
+		err = mr_pin(mr, start, access);
 	if (err)
 		goto err_free;
 	mr->state = MROCE_MR_VALID;
@@ -235,7 +249,7 @@ static int mr_change(struct mroce_mr *mr, int flags, int access,
 {
 	if (flags & IB_MR_REREG_ACCESS) {
 		if (access & ~MR_ACCESS ||
-		    (access ^ mr->access) & IB_ZERO_BASED)
+		    (access ^ mr->access) & (IB_ZERO_BASED | IB_ACCESS_ON_DEMAND))
 			return -EOPNOTSUPP;
 		/* The pages were pinned for what was asked then. */
 		if (ib_access_writable(access) && !mr->umem->writable)
@@ -396,16 +410,18 @@ struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
 	 * and mroce_mr_piece() decide.
 	 */
 	if (smp_load_acquire(&mr->state) == MROCE_MR_VALID &&
-	    mr_allows(mr, access, from) && mroce_mr_in_range(mr, addr, len))
+	    mr_allows(mr, access, from) && mroce_mr_in_range(mr, addr, len) &&
+	    (!mr->odp || !mroce_odp_ahead(mr, addr, len, access & MR_WRITE)))
 		return mr;
 	mroce_mr_put(mr);
 	return NULL;
 }
 
-/* Is there a way to kill its key while it is referenced? */
-static bool mr_can_die(const struct mroce_mr *mr)
+/* Can its memory go, or its key die, while it is referenced? */
+static bool mr_counts(const struct mroce_mr *mr)
 {
-	return mr->type == IB_MR_TYPE_MEM_REG || mr->type == MROCE_MR_WINDOW;
+	return mr->type == IB_MR_TYPE_MEM_REG ||
+	       mr->type == MROCE_MR_WINDOW || mr->odp;
 }
 
 /**
@@ -417,7 +433,7 @@ static bool mr_can_die(const struct mroce_mr *mr)
  */
 bool mroce_mr_begin(struct mroce_mr *mr, u32 key)
 {
-	if (!mr_can_die(mr))
+	if (!mr_counts(mr))
 		return true;
 	/* Who invalidates spins: be quick, also where BH off is preemptible. */
 	preempt_disable();
@@ -434,7 +450,7 @@ bool mroce_mr_begin(struct mroce_mr *mr, u32 key)
 
 void mroce_mr_end(struct mroce_mr *mr)
 {
-	if (!mr_can_die(mr))
+	if (!mr_counts(mr))
 		return;
 	/* All accesses are done before the count falls. */
 	smp_mb__before_atomic();
@@ -584,8 +600,8 @@ static void *kernel_piece(void *p, u32 *n, struct page **page)
 	return page_address(pg) + offset_in_page(p);
 }
 
-static void *user_piece(struct mroce_mr *mr, u64 off, u32 *n,
-			struct page **page)
+static void *pinned_piece(struct mroce_mr *mr, u64 off, u32 *n,
+			  struct page **page)
 {
 	u32 i = off >> PAGE_SHIFT, po = off & ~PAGE_MASK;
 	u32 bytes = PAGE_SIZE - po;
@@ -614,47 +630,50 @@ static void *user_piece(struct mroce_mr *mr, u64 off, u32 *n,
  * @len: bytes wanted
  * @n: bytes there, 1..@len
  * @page: the page, if an skb may reference it; may be NULL
+ * @write: it is going to be written
  *
- * Return: kernel address, or NULL.
+ * Return: kernel address, or ERR_PTR: -EFAULT, or for on-demand MRs -EAGAIN.
  */
 void *mroce_mr_piece(struct mroce_mr *mr, u64 addr, u32 len, u32 *n,
-		     struct page **page)
+		     struct page **page, bool write)
 {
+	void *p = NULL;
 	u64 off, i, po;
-	void *p;
 
 	if (page)
 		*page = NULL;
 	*n = len;
 	/* Again, since a fast-reg MR may have been registered anew. */
 	if (!len || !mroce_mr_in_range(mr, addr, len))
-		return NULL;
+		return ERR_PTR(-EFAULT);
 	off = addr - mr->iova + mr->first_off;
 
 	switch (mr->type) {
 	case IB_MR_TYPE_USER:
-		return user_piece(mr, off, n, page);
+		if (mr->odp)
+			return mroce_odp_piece(mr, off, n, write);
+		p = pinned_piece(mr, off, n, page);
+		break;
 	case IB_MR_TYPE_DMA:
-		p = (void *)(uintptr_t)addr;
 		/* 32 bits */
-		if ((uintptr_t)p != addr)
-			return NULL;
-		return kernel_piece(p, n, page);
+		if ((uintptr_t)addr == addr)
+			p = kernel_piece((void *)(uintptr_t)addr, n, page);
+		break;
 	case IB_MR_TYPE_MEM_REG:
 		i = off >> mr->page_shift;
 		po = off & ((1ULL << mr->page_shift) - 1);
 		if (i >= mr->n_pages)
-			return NULL;
+			break;
 		*n = min_t(u64, *n, (1ULL << mr->page_shift) - po);
-		return kernel_piece((void *)(uintptr_t)(mr->kaddr[i] + po), n,
-				    page);
+		p = kernel_piece((void *)(uintptr_t)(mr->kaddr[i] + po), n,
+				 page);
+		break;
 	case MROCE_MR_WINDOW:
 		return mroce_mr_piece(mr->target,
 				      mr->target_addr + (addr - mr->iova), len,
-				      n, page);
-	default:
-		return NULL;
+				      n, page, write);
 	}
+	return p ?: ERR_PTR(-EFAULT);
 }
 
 static int mr_copy(struct mroce_mr *mr, u64 addr, void *buf, u32 len,
@@ -664,9 +683,9 @@ static int mr_copy(struct mroce_mr *mr, u64 addr, void *buf, u32 len,
 	void *p;
 
 	for (; len; len -= n, addr += n, buf += n) {
-		p = mroce_mr_piece(mr, addr, len, &n, NULL);
-		if (!p)
-			return -EFAULT;
+		p = mroce_mr_piece(mr, addr, len, &n, NULL, !to_buf);
+		if (IS_ERR(p))
+			return PTR_ERR(p);
 		if (to_buf)
 			memcpy(buf, p, n);
 		else
@@ -696,7 +715,7 @@ int mroce_mr_from_buf(struct mroce_mr *mr, u64 addr, const void *src, u32 len)
  *
  * Atomic also towards the CPUs of this machine.
  *
- * Return: 0 or -EINVAL.
+ * Return: 0, -EINVAL or -EAGAIN.
  */
 int mroce_mr_atomic(struct mroce_mr *mr, u64 addr, u8 opcode, u64 swap_add,
 		    u64 compare, u64 *old)
@@ -706,9 +725,11 @@ int mroce_mr_atomic(struct mroce_mr *mr, u64 addr, u8 opcode, u64 swap_add,
 
 	if (!IS_ALIGNED(addr, sizeof(u64)))
 		return -EINVAL;
-	v = mroce_mr_piece(mr, addr, sizeof(u64), &n, NULL);
+	v = mroce_mr_piece(mr, addr, sizeof(u64), &n, NULL, true);
+	if (v == ERR_PTR(-EAGAIN))
+		return -EAGAIN;
 	/* iova and memory may be out of step in a fast-reg MR. */
-	if (!v || n != sizeof(u64) || !IS_ALIGNED((uintptr_t)v, sizeof(u64)))
+	if (IS_ERR(v) || n != sizeof(u64) || !IS_ALIGNED((uintptr_t)v, sizeof(u64)))
 		return -EINVAL;
 	switch (opcode) {
 	case MROCE_OP_CMP_SWAP:

@@ -9,7 +9,7 @@
 
 #define ACCESS_FLAGS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
-			 IB_ACCESS_MW_BIND)
+			 IB_ACCESS_MW_BIND | MROCE_ACCESS_ODP)
 
 /* Other than a QPN or an address it never comes back: windows keep it. */
 static atomic64_t qp_ids = ATOMIC64_INIT(0);
@@ -144,6 +144,9 @@ void mroce_qp_work(struct mroce_qp *qp)
 	do {
 		more = false;
 		mroce_qp_lock(qp);
+		/* woken for pages of an on-demand MR, maybe */
+		if (qp->conn)
+			mroce_stream_resume(&qp->x->s, mroce_net_ops.now());
 		if (conn && qp->state == IB_QPS_RTS)
 			mroce_sq_pump(qp);
 		if (qp->state == IB_QPS_ERR)
@@ -715,7 +718,7 @@ static int mroce_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  * 3. Off the multicast lists. A datagram that found it there or by number
  *    before holds a reference.
  * 4. The last reference: those datagrams, and the list of deferred work, both
- *    ended by softirqs that wait for nothing.
+ *    ended by softirqs that wait for nothing. It does not wait for pages.
  * 5. Events queued for it have been delivered.
  * 6. Only RCU readers know the number's object: freed after them. The core
  *    drops its references to PD, CQs and SRQ after this function.
@@ -729,6 +732,8 @@ static int mroce_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	qp_reset(qp, false);
 	mutex_unlock(&qp->mutex);
 	mroce_mcast_drop(qp);
+	if (test_bit(MROCE_QP_ODP, &qp->bits))
+		mroce_odp_wake(qp->dev);
 	mroce_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	if (test_bit(MROCE_QP_EVENTS, &qp->bits))

@@ -67,6 +67,7 @@ struct mroce_rq {
 
 #define MROCE_QP_LATER		0	/* qp->bits: on mroce_later.qps */
 #define MROCE_QP_EVENTS		1	/* an event was queued: flush at destroy */
+#define MROCE_QP_ODP		2	/* on dev->odp_waiters */
 
 struct mroce_qp {
 	struct ib_qp ibqp;
@@ -103,6 +104,7 @@ struct mroce_qp {
 
 	unsigned long bits;
 	struct llist_node later;
+	struct llist_node odp_wait;
 };
 
 static inline struct mroce_qp *to_mqp(struct ib_qp *qp)

@@ -64,6 +64,23 @@ void mroce_sq_report(struct mroce_qp *qp, struct mroce_swqe *w,
 		mroce_cq_post(qp->scq, &wc, status != IB_WC_SUCCESS);
 }
 
+/* The result of an atomic, put off by mroce_req_atomic_done(). */
+static bool store_result(struct mroce_qp *qp, struct mroce_swqe *w)
+{
+	int err = mroce_sgl_scatter(qp, w->sge, w->num_sge, 0,
+				    sizeof(w->result), mroce_copy_buf,
+				    &w->result, 0);
+
+	if (err == -EAGAIN) {
+		mroce_odp_wait(qp);
+		return false;
+	}
+	w->flags &= ~MROCE_W_STORE;
+	if (err)
+		w->status = IB_WC_LOC_PROT_ERR;
+	return true;
+}
+
 /* True if anything was reported and the queue goes on. */
 static bool complete_some(struct mroce_qp *qp)
 {
@@ -72,11 +89,13 @@ static bool complete_some(struct mroce_qp *qp)
 
 	while (sq->cons != sq->next) {
 		struct mroce_swqe *w = mroce_sq_slot(sq, sq->cons);
-		u8 status = w->status;
 
 		if (!(w->flags & MROCE_W_DONE))
 			break;
-		if (status) {
+		if (w->flags & MROCE_W_STORE && !w->status &&
+		    !store_result(qp, w))
+			break;
+		if (w->status) {
 			/*
 			 * Reported by the flush, which waits for responses
 			 * that are on their way into this request's memory.
@@ -86,7 +105,7 @@ static bool complete_some(struct mroce_qp *qp)
 			mroce_qp_fail(qp);
 			return false;
 		}
-		mroce_sq_report(qp, w, status);
+		mroce_sq_report(qp, w, IB_WC_SUCCESS);
 		any = true;
 	}
 	return any;
@@ -332,7 +351,7 @@ void mroce_txd_drop(struct mroce_txd *txd)
  * @len: bytes
  *
  * Return: 0, or -E2BIG if they have to be copied: memory that a packet must
- * not refer to, or too many pieces.
+ * not refer to, or too many pieces. As mroce_mr_piece() else.
  */
 int mroce_txd_ref(struct mroce_txd *txd, struct mroce_mr *mr, u64 addr, u32 len)
 {
@@ -342,9 +361,9 @@ int mroce_txd_ref(struct mroce_txd *txd, struct mroce_mr *mr, u64 addr, u32 len)
 	u32 n, off;
 
 	while (len) {
-		kaddr = mroce_mr_piece(mr, addr, len, &n, &page);
-		if (!kaddr || !n)
-			return -EFAULT;
+		kaddr = mroce_mr_piece(mr, addr, len, &n, &page, false);
+		if (IS_ERR(kaddr))
+			return PTR_ERR(kaddr);
 		if (!page)
 			return -E2BIG;
 		off = kaddr - page_address(page);
@@ -438,11 +457,9 @@ static int gather_copy(struct mroce_qp *qp, struct mroce_swqe *w, u32 off,
 	return 0;
 }
 
-int mroce_req_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
-		     u32 len, struct mroce_txd *txd)
+static int gather(struct mroce_qp *qp, struct mroce_swqe *w, u32 off, u32 len,
+		  struct mroce_txd *txd)
 {
-	struct mroce_qp *qp = mroce_stream_qp(s);
-	struct mroce_swqe *w = msg_swqe(m);
 	int err;
 
 	if (off > w->length || len > w->length - off)
@@ -476,6 +493,15 @@ int mroce_req_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 	return err;
 }
 
+int mroce_req_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
+		     u32 len, struct mroce_txd *txd)
+{
+	int err = gather(mroce_stream_qp(s), msg_swqe(m), off, len, txd);
+
+	/* page missing or none to be had: the transport asks again soon */
+	return err == -EAGAIN ? -ENOMEM : err;
+}
+
 int mroce_req_check_resp(struct mroce_stream *s, struct mroce_msg *m,
 			 struct mroce_claim *cl)
 {
@@ -503,8 +529,10 @@ int mroce_req_atomic_done(struct mroce_stream *s, struct mroce_msg *m, u64 orig)
 	struct mroce_qp *qp = mroce_stream_qp(s);
 	struct mroce_swqe *w = msg_swqe(m);
 
-	return mroce_sgl_scatter(qp, w->sge, w->num_sge, 0, sizeof(orig),
-				 mroce_copy_buf, &orig, 0);
+	w->result = orig;
+	w->flags |= MROCE_W_STORE;
+	store_result(qp, w);
+	return w->status ? -EACCES : 0;
 }
 
 static enum ib_wc_status wc_status(enum mroce_status st)

@@ -329,6 +329,11 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	 */
 	mr = remote_mr(qp, cl->rkey, cl->va - cl->off, cl->mlen,
 		       IB_ACCESS_REMOTE_WRITE);
+	/* the look-up has not seen all of a long message */
+	if (mr && mr->odp && mroce_odp_ahead(mr, cl->va, cl->len, true)) {
+		mroce_mr_put(mr);
+		mr = NULL;
+	}
 	if (!mr)
 		return mroce_qp_is_uc(qp) ? 0 : MROCE_NAK_ACCESS;
 	cl->obj = mr;
@@ -350,6 +355,10 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 		return mroce_qp_is_uc(qp) ? 0 : MROCE_NAK_ACCESS;
 	err = mroce_mr_scatter(mr, va, len, mroce_copy_buf, (void *)data, 0);
 	mroce_mr_close(mr);
+	if (err == -EAGAIN) {
+		mroce_odp_wait(qp);
+		return err;
+	}
 	return err ? MROCE_NAK_OP_ERR : 0;
 }
 
@@ -380,7 +389,10 @@ static int read_start(struct mroce_stream *s, struct mroce_rctx *r)
 	if (err) {
 		kfree(r->copy);
 		r->copy = NULL;
-		return MROCE_NAK_OP_ERR;
+		if (err != -EAGAIN)
+			return MROCE_NAK_OP_ERR;
+		mroce_odp_wait(qp);
+		return err;
 	}
 	return 0;
 }
@@ -391,10 +403,9 @@ static void read_end(struct mroce_stream *s, struct mroce_rctx *r)
 	r->copy = NULL;
 }
 
-static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
-		       u32 len, struct mroce_txd *txd)
+static int gather(struct mroce_qp *qp, struct mroce_rctx *r, u32 off, u32 len,
+		  struct mroce_txd *txd)
 {
-	struct mroce_qp *qp = mroce_stream_qp(s);
 	u32 left = len, n;
 	struct mroce_mr *mr;
 	void *dst;
@@ -443,6 +454,15 @@ static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 	return err;
 }
 
+static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
+		       u32 len, struct mroce_txd *txd)
+{
+	int err = gather(mroce_stream_qp(s), r, off, len, txd);
+
+	/* as mroce_req_gather() */
+	return err == -EAGAIN ? -ENOMEM : err;
+}
+
 static int atomic(struct mroce_stream *s, struct mroce_rctx *r, u64 swap_add,
 		  u64 compare)
 {
@@ -459,6 +479,10 @@ static int atomic(struct mroce_stream *s, struct mroce_rctx *r, u64 swap_add,
 	err = mroce_mr_atomic(mr, r->va, r->opcode, swap_add, compare,
 			      &r->orig);
 	mroce_mr_close(mr);
+	if (err == -EAGAIN) {
+		mroce_odp_wait(qp);
+		return err;
+	}
 	return err ? MROCE_NAK_INV_REQ : 0;
 }
 
@@ -515,6 +539,9 @@ static int place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 	if (!err)
 		err = place_part(qp, cl, cl->len - tail, tail, copy, src);
 	local_bh_enable();
+	/* not placed, not acknowledged: it will come again */
+	if (err == -EAGAIN)
+		mroce_dev_count(qp->dev, MROCE_DCNT_ODP_DROP);
 	return err;
 }
 

@@ -106,7 +106,8 @@ static int ud_fill(void *arg, void *dst, u32 len)
 	return f->err;
 }
 
-static u8 ud_send(struct mroce_qp *qp, struct mroce_swqe *w)
+/* Status of the request, or -EAGAIN: its memory is not there now. */
+static int ud_send(struct mroce_qp *qp, struct mroce_swqe *w)
 {
 	struct ud_fill f = { .qp = qp, .w = w };
 	struct mroce_dgram_tx d = {
@@ -140,6 +141,8 @@ static u8 ud_send(struct mroce_qp *qp, struct mroce_swqe *w)
 	/* no route, no memory: a datagram may be lost anywhere */
 	if (!mroce_net_ops.dgram_send(qp->dev, w->ud.net, &d))
 		mroce_dev_count(qp->dev, MROCE_DCNT_UD_SENT);
+	if (f.err == -EAGAIN)
+		return f.err;
 	return f.err ? IB_WC_LOC_PROT_ERR : IB_WC_SUCCESS;
 }
 
@@ -158,7 +161,8 @@ static bool ud_run(struct mroce_qp *qp, u32 budget)
 {
 	struct mroce_sq *sq = &qp->sq;
 	struct mroce_swqe *w;
-	u8 state, status;
+	int status;
+	u8 state;
 
 	for (; budget; budget--) {
 		state = READ_ONCE(qp->state);
@@ -172,6 +176,11 @@ static bool ud_run(struct mroce_qp *qp, u32 budget)
 		    !mroce_sq_fetch(qp))
 			return false;
 		status = ud_send(qp, w);
+		if (status < 0) {
+			/* stays where it is until pages have come */
+			mroce_odp_wait(qp);
+			return false;
+		}
 		sq->next = sq->cons + 1;
 		mroce_sq_report(qp, w, status);
 		if (status)

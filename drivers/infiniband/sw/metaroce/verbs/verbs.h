@@ -183,6 +183,7 @@ struct mroce_mr {
 	u64 target_addr;		/* windows: where iova is in @target */
 	u64 qp_id;			/* windows: that bound it */
 	struct ib_umem *umem;
+	struct mroce_odp *odp;		/* on-demand MRs: see odp.c */
 	struct completion gone;
 	struct rcu_head rcu;
 };
@@ -211,20 +212,23 @@ void mroce_mr_put(struct mroce_mr *mr);
 bool mroce_mr_begin(struct mroce_mr *mr, u32 key);
 bool mroce_mr_begin_remote(struct mroce_mr *mr, u32 key, int access, u64 from);
 void mroce_mr_end(struct mroce_mr *mr);
-/* Copy between a referenced MR, begun, and the kernel. 0 or -EFAULT. */
+/*
+ * Copy between a referenced MR, begun, and the kernel. 0, -EFAULT, or -EAGAIN:
+ * memory of an on-demand MR is not there now. So all that touch memory.
+ */
 int mroce_mr_to_buf(struct mroce_mr *mr, u64 addr, void *dst, u32 len);
 int mroce_mr_from_buf(struct mroce_mr *mr, u64 addr, const void *src, u32 len);
 /*
  * Piece of the MR at @addr: kernel address and bytes up to the next
- * discontinuity (<= @len); NULL: outside of the MR, or no memory behind the
- * address. *@page (@page may be NULL): the page of the address if an skb may
+ * discontinuity (<= @len); ERR_PTR: -EFAULT outside of the MR, or no memory
+ * behind the address; -EAGAIN. *@page (@page may be NULL): the page of the address if an skb may
  * reference it, for which the caller calls get_page(); else NULL: copy it.
  */
 void *mroce_mr_piece(struct mroce_mr *mr, u64 addr, u32 len, u32 *n,
-		     struct page **page);
+		     struct page **page, bool write);
 /*
- * 8-byte atomic on MR memory: MROCE_OP_CMP_SWAP or _FETCH_ADD; old value. 0 or
- * -EINVAL (not aligned, not inside).
+ * 8-byte atomic on MR memory: MROCE_OP_CMP_SWAP or _FETCH_ADD; old value. 0,
+ * -EINVAL (not aligned, not inside) or -EAGAIN.
  */
 int mroce_mr_atomic(struct mroce_mr *mr, u64 addr, u8 opcode, u64 swap_add,
 		    u64 compare, u64 *old);
@@ -251,6 +255,51 @@ int mroce_mw_bind(struct mroce_dev *dev, struct ib_pd *pd, u64 qp_id,
 		  const struct mroce_bind *b);
 bool mroce_mw_bound(struct mroce_dev *dev, u32 key);
 int mroce_mw_invalidate(struct mroce_mr *w, u32 key, u64 from);
+
+/* ---- odp.c ------------------------------------------------------------------ */
+
+struct mroce_qp;
+
+#ifdef CONFIG_INFINIBAND_ON_DEMAND_PAGING
+#define MROCE_ACCESS_ODP	IB_ACCESS_ON_DEMAND
+
+int mroce_odp_setup(struct mroce_dev *dev);
+void mroce_odp_cleanup(struct mroce_dev *dev);
+void mroce_odp_attr(struct ib_device_attr *attr);
+int mroce_odp_init(struct mroce_mr *mr, u64 start, u64 length, int access);
+void mroce_odp_free(struct mroce_mr *mr);
+int mroce_odp_ahead(struct mroce_mr *mr, u64 addr, u64 len, bool write);
+void *mroce_odp_piece(struct mroce_mr *mr, u64 off, u32 *n, bool write);
+void mroce_odp_wait(struct mroce_qp *qp);
+void mroce_odp_wake(struct mroce_dev *dev);
+#else
+#define MROCE_ACCESS_ODP	0
+
+static inline int mroce_odp_setup(struct mroce_dev *dev) { return 0; }
+static inline void mroce_odp_cleanup(struct mroce_dev *dev) { }
+static inline void mroce_odp_attr(struct ib_device_attr *attr) { }
+static inline int mroce_odp_init(struct mroce_mr *mr, u64 start, u64 length,
+				 int access)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void mroce_odp_free(struct mroce_mr *mr) { }
+static inline int mroce_odp_ahead(struct mroce_mr *mr, u64 addr, u64 len,
+				  bool write)
+{
+	return 0;
+}
+
+static inline void *mroce_odp_piece(struct mroce_mr *mr, u64 off, u32 *n,
+				    bool write)
+{
+	return ERR_PTR(-EFAULT);
+}
+
+static inline void mroce_odp_wait(struct mroce_qp *qp) { }
+static inline void mroce_odp_wake(struct mroce_dev *dev) { }
+#endif
 
 /* ---- pd, ucontext, ah: pd.c, ah.c ----------------------------------------------- */
 
@@ -371,6 +420,7 @@ extern const struct ib_device_ops mroce_ah_ops;
 extern const struct ib_device_ops mroce_cq_ops;
 extern const struct ib_device_ops mroce_mr_ops;
 extern const struct ib_device_ops mroce_mw_ops;
+extern const struct ib_device_ops mroce_odp_ops;
 extern const struct ib_device_ops mroce_srq_ops;
 extern const struct ib_device_ops mroce_qp_ops;
 extern const struct ib_device_ops mroce_mad_ops;

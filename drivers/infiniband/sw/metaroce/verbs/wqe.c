@@ -588,9 +588,9 @@ int mroce_mr_scatter(struct mroce_mr *mr, u64 addr, u32 len,
 	int err;
 
 	while (len) {
-		dst = mroce_mr_piece(mr, addr, len, &part, NULL);
-		if (!dst || !part)
-			return -EFAULT;
+		dst = mroce_mr_piece(mr, addr, len, &part, NULL, true);
+		if (IS_ERR(dst))
+			return PTR_ERR(dst);
 		if (part == sizeof(word) && IS_ALIGNED((uintptr_t)dst, part)) {
 			err = copy(src, soff, &word, part);
 			if (!err)

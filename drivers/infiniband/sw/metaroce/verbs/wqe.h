@@ -25,6 +25,7 @@ struct mroce_qp;
 #define MROCE_W_FENCE		0x08
 #define MROCE_W_SOLICITED	0x10
 #define MROCE_W_DONE		0x20	/* finished; earlier ones may not be */
+#define MROCE_W_STORE		0x40	/* atomic: ->result is not stored yet */
 
 /**
  * struct mroce_swqe - one send work request
@@ -50,6 +51,7 @@ struct mroce_swqe {
 			int access;
 		} reg;
 		u32 inv_key;			/* LOCAL_INV */
+		u64 result;			/* atomics */
 	};
 	u32 length;
 	u8 opcode;		/* enum ib_wr_opcode */
