@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# On-demand paging: regions that are not pinned.
+# shellcheck source=selftests/lib.sh
+. "${0%/*}/lib.sh"
+
+t_begin "on-demand paging"
+need_bin
+T_LONG=180
+topo 1 1500
+run_tap "two ends" "$BIN/odp" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -S "$SCALE"
+run_tap "one device" "$BIN/odp" -d "$DEVA@$NSA" -S "$SCALE" -k "churn"
+t_done
