@@ -184,7 +184,7 @@ struct mroce_txd {
 /* ---- claims: received DATA on its way to memory -------------------------- */
 
 enum mroce_claim_kind {
-	MROCE_CLAIM_VOID,	/* nothing to place, only the PSN */
+	MROCE_CLAIM_VOID,	/* refused in silence: only the PSN */
 	MROCE_CLAIM_WRITE,	/* to (rkey, va) */
 	MROCE_CLAIM_KEEP,	/* ordered small Write: into @kept */
 	MROCE_CLAIM_RECV,	/* into the receive bound to @rsn */
@@ -219,6 +219,7 @@ struct mroce_recv {
 	u32 rsn;
 	u8 opcode;		/* SEND*, WRITE_IMM */
 	bool solicited;
+	bool refused;		/* in part or as a whole; nobody was told */
 	u32 len;
 	u32 imm;		/* immediate or key to invalidate */
 };
@@ -258,8 +259,12 @@ struct mroce_stream_ops {
 	/* The same for a Read response. -errno: MR gone, RESP_ERR follows. */
 	int (*gather_resp)(struct mroce_stream *s, struct mroce_rctx *r,
 			   u32 off, u32 len, struct mroce_txd *txd);
-	/* Key, access and bounds of one WRITE packet; takes cl->obj. Returns
-	 * 0 or a nak code (MROCE_NAK_ACCESS, ...).
+	/*
+	 * Key, access and bounds of one WRITE packet; takes cl->obj. Returns
+	 * 0, a nak code (MROCE_NAK_ACCESS, ...), or -EACCES: refused in
+	 * silence. Nothing of the packet is placed, it is acknowledged, and
+	 * the message takes no effect; its receive, if it has one, hears of
+	 * it. check_recv() and store() may answer so, too.
 	 */
 	int (*check_write)(struct mroce_stream *s, struct mroce_claim *cl);
 	/* Take the next posted receive for @rsn; always called with rsn
@@ -345,7 +350,7 @@ struct mroce_rmsg {
 	u8 attempt;
 	bool last_placed;
 	bool solicited;
-	bool kept_small;
+	bool refused;		/* a packet of this attempt, in silence */
 	u32 count;		/* bytes placed in this attempt */
 	u32 len;
 	u32 rsn, imm, rkey, cookie;

@@ -171,6 +171,18 @@ static bool rmsg_agrees(const struct mroce_rmsg *e, const struct mroce_pkt *pkt)
 	       pkt->payload_len <= e->len - e->count;
 }
 
+/* The verdict of check_write() or check_recv(). */
+static enum stream_verdict checked(struct mroce_conn *c, struct mroce_stream *s,
+				   const struct mroce_pkt *pkt,
+				   struct mroce_claim *cl, int err)
+{
+	if (err == -EACCES)
+		cl->kind = MROCE_CLAIM_VOID;
+	else if (err)
+		return stream_bad(c, s, pkt, err);
+	return VERDICT_CLAIM;
+}
+
 /* Step 7 for the opcodes that place bytes. */
 static enum stream_verdict rx_data(struct mroce_conn *c, struct mroce_stream *s,
 				   struct mroce_rmsg *e,
@@ -207,8 +219,7 @@ static enum stream_verdict rx_data(struct mroce_conn *c, struct mroce_stream *s,
 
 	if (!write) {
 		cl->kind = MROCE_CLAIM_RECV;
-		err = s->ops->check_recv(s, cl);
-		return err ? stream_bad(c, s, pkt, err) : VERDICT_CLAIM;
+		return checked(c, s, pkt, cl, s->ops->check_recv(s, cl));
 	}
 	if (!cl->len) {
 		cl->kind = MROCE_CLAIM_REQ;
@@ -217,7 +228,7 @@ static enum stream_verdict rx_data(struct mroce_conn *c, struct mroce_stream *s,
 	cl->kind = MROCE_CLAIM_WRITE;
 	err = s->ops->check_write(s, cl);
 	if (err)
-		return stream_bad(c, s, pkt, err);
+		return checked(c, s, pkt, cl, err);
 	/* Small Writes are ordered (rule 23): programs poll flags. */
 	if (cl->mlen <= MROCE_ORDERED_WRITE && cl->len == cl->mlen &&
 	    pkt->data.msn != s->msn_rcv) {
@@ -291,6 +302,7 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		e->rsn = pkt->data.rsn;
 		e->count = 0;
 		e->last_placed = false;
+		e->refused = false;
 	} else if (e->attempt != pkt->data.attempt) {
 		if ((s8)(pkt->data.attempt - e->attempt) < 0) {
 			cnt_inc(c, MROCE_CNT_RX_STALE);
@@ -299,6 +311,7 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		e->attempt = pkt->data.attempt;
 		e->count = 0;
 		e->last_placed = false;
+		e->refused = false;
 	}
 	if (!fresh && !rmsg_agrees(e, pkt))
 		return stream_bad(c, s, pkt, MROCE_NAK_INV_REQ);
@@ -357,6 +370,8 @@ void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 		return;
 
 	e->count += cl->len;
+	if (cl->kind == MROCE_CLAIM_VOID)
+		e->refused = true;
 	if (cl->kind == MROCE_CLAIM_KEEP) {
 		e->kept = cl->kept;
 		cl->kept = NULL;
@@ -390,11 +405,13 @@ void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 static int rmsg_execute(struct mroce_stream *s, struct mroce_rmsg *e)
 {
 	struct mroce_recv r;
+	int err;
 
 	switch (e->opcode) {
 	case MROCE_OP_WRITE:
-		return e->kept ? s->ops->store(s, e->va, e->rkey, e->kept,
-					       e->len) : 0;
+		err = e->kept ? s->ops->store(s, e->va, e->rkey, e->kept,
+					      e->len) : 0;
+		return err == -EACCES ? 0 : err;
 	case MROCE_OP_READ_REQ:
 	case MROCE_OP_CMP_SWAP:
 	case MROCE_OP_FETCH_ADD:
@@ -403,14 +420,16 @@ static int rmsg_execute(struct mroce_stream *s, struct mroce_rmsg *e)
 	if (e->rsn != s->rsn_rcv)
 		return MROCE_NAK_INV_REQ;
 	if (e->kept) {
-		int err = s->ops->store(s, e->va, e->rkey, e->kept, e->len);
-
-		if (err)
+		err = s->ops->store(s, e->va, e->rkey, e->kept, e->len);
+		if (err == -EACCES)
+			e->refused = true;
+		else if (err)
 			return err;
 	}
 	r.rsn = e->rsn;
 	r.opcode = e->opcode;
 	r.solicited = e->solicited;
+	r.refused = e->refused;
 	r.len = e->len;
 	r.imm = e->imm;
 	s->rsn_rcv++;

@@ -582,6 +582,81 @@ static void test_no_page(struct kunit *test)
 	pair_free(p);
 }
 
+/*
+ * A message that was refused in silence, all of it or one packet: it goes by,
+ * its receive hears of it, and what follows is none the worse (UC).
+ */
+static void test_refused_in_silence(struct kunit *test)
+{
+	struct pair *p = connected(test, 26);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u32 msn = b->s.msn_rcv, part;
+	struct mroce_pkt pkt;
+	u8 ones[64];
+	int i;
+
+	p->net.cut = true;
+	b->silent = true;
+	memset(ones, 1, sizeof(ones));
+	memset(b->mem, 0, PAIR_MEM);
+	pair_post_recv(p, 1, 0, 8);
+	/* part: one packet of four has no right; 4: each has */
+	for (part = 0; part < 5; part++) {
+		for (i = 0; i < 4; i++) {
+			pkt = forge_write(p, 1, 0, msn + part, 64 * i, 64);
+			pkt.opcode = MROCE_OP_WRITE_IMM;
+			pkt.flags = i == 3 ? MROCE_F_LAST : 0;
+			pkt.data.len = 256;
+			pkt.data.offset = 64 * i;
+			pkt.data.rsn = part;
+			b->dead_key = i == part;
+			KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, ones));
+		}
+		KUNIT_EXPECT_EQ(test, b->n_recv_done, part + 1);
+		KUNIT_EXPECT_EQ(test, b->n_recv_refused, min(part + 1, 4U));
+		for (i = 0; i < 4; i++)
+			KUNIT_EXPECT_EQ(test, b->mem[64 * i], i != part);
+		memset(b->mem, 0, PAIR_MEM);
+	}
+	msn += part;
+
+	/* a small one loses its right while it waits for its turn */
+	pkt = forge_write(p, 1, 0, msn + 1, 0, 8);
+	pkt.opcode = MROCE_OP_WRITE_IMM;
+	pkt.data.rsn = part;
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, ones));
+	b->dead_key = true;
+	pkt = forge_write(p, 1, 0, msn, 0, 0);
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_EQ(test, b->n_recv_done, part + 1);
+	KUNIT_EXPECT_EQ(test, b->n_recv_refused, 5U);
+	KUNIT_EXPECT_EQ(test, b->mem[0], 0);
+
+	/* refused in one attempt, accepted in the next */
+	pkt = forge_write(p, 1, 0, msn + 2, 0, 64);
+	pkt.opcode = MROCE_OP_WRITE_IMM;
+	pkt.flags = 0;
+	pkt.data.len = 128;
+	KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, ones));
+	b->dead_key = false;
+	for (i = 0; i < 2; i++) {
+		pkt = forge_write(p, 1, 0, msn + 2, 64 * i, 64);
+		pkt.opcode = MROCE_OP_WRITE_IMM;
+		pkt.flags = i ? MROCE_F_LAST : 0;
+		pkt.data.attempt = 1;
+		pkt.data.len = 128;
+		pkt.data.offset = 64 * i;
+		pkt.data.rsn = part + 1;
+		KUNIT_EXPECT_TRUE(test, accept(p, 1, &pkt, ones));
+	}
+	KUNIT_EXPECT_EQ(test, b->n_recv_done, part + 2);
+	KUNIT_EXPECT_EQ(test, b->n_recv_refused, 5U);
+	KUNIT_EXPECT_EQ(test, b->s.rx_state, MROCE_RX_OPEN);
+	KUNIT_EXPECT_EQ(test, p->side[1].c.nak_n, 0);
+	p->liar = true;
+	pair_free(p);
+}
+
 /* The peer is heard, but this packet never gets through: one retry is free, not
  * all of them (rule 37).
  */
@@ -936,6 +1011,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_error_has_context),
 	KUNIT_CASE(test_discard_frees_slot),
 	KUNIT_CASE(test_no_page),
+	KUNIT_CASE(test_refused_in_silence),
 	KUNIT_CASE(test_heard_but_never_placed),
 	KUNIT_CASE(test_ancient_psn),
 	KUNIT_CASE(test_time_goes_back),

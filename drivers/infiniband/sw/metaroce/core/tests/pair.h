@@ -47,8 +47,10 @@ struct tstream {
 	u32 n_recv_posted, n_bound, n_recv_done;
 	u32 recv_len[PAIR_MSGS];
 	u32 recv_imm[PAIR_MSGS];
+	u32 n_recv_refused;	/* of the receives done */
 	u32 last_reads;
 	bool dead_key;		/* check_write, read_start: access error */
+	bool silent;		/* what is refused is refused in silence */
 	bool fail_place;	/* copies of received payload fail */
 	u32 no_page;		/* so often store, read_start: -EAGAIN */
 	u32 no_memory;		/* so many packets cannot be built */

@@ -93,7 +93,7 @@ static int t_check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	struct tstream *ts = to_ts(s);
 
 	if (cl->rkey != 1 || ts->dead_key || !in_mem(cl->va, cl->len))
-		return MROCE_NAK_ACCESS;
+		return ts->silent ? -EACCES : MROCE_NAK_ACCESS;
 	cl->obj = ts;
 	return 0;
 }
@@ -119,7 +119,7 @@ static int t_check_recv(struct mroce_stream *s, struct mroce_claim *cl)
 	struct tstream *ts = to_ts(s);
 
 	if (cl->off + cl->len > ts->rsize)
-		return MROCE_NAK_INV_REQ;
+		return ts->silent ? -EACCES : MROCE_NAK_INV_REQ;
 	KUNIT_EXPECT_TRUE(ts->side->pair->test,
 			  cl->rsn >= ts->n_recv_done && cl->rsn < ts->n_bound);
 	cl->obj = ts;
@@ -171,7 +171,7 @@ static int t_store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 	struct tstream *ts = to_ts(s);
 
 	if (rkey != 1 || ts->dead_key || !in_mem(va, len))
-		return MROCE_NAK_ACCESS;
+		return ts->silent ? -EACCES : MROCE_NAK_ACCESS;
 	if (ts->no_page) {
 		ts->no_page--;
 		return -EAGAIN;
@@ -220,6 +220,7 @@ static int t_recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 	KUNIT_EXPECT_LT(test, ts->n_recv_done, PAIR_MSGS);
 	ts->recv_len[r->rsn] = r->len;
 	ts->recv_imm[r->rsn] = r->imm;
+	ts->n_recv_refused += r->refused;
 	check_recv_now(ts, r);
 	ts->n_recv_done++;
 	if (ts->pool)
