@@ -209,7 +209,7 @@ static int recv_fits(struct mroce_qp *qp, struct mroce_bound *b,
 		b->status = IB_WC_LOC_PROT_ERR;
 		return MROCE_NAK_OP_ERR;
 	}
-	b->status = IB_WC_SUCCESS;
+	/* what was wrong with an earlier packet stays wrong (UC) */
 	if (mr) {
 		cl->obj = mr;
 		qp->n_obj++;
@@ -227,21 +227,22 @@ static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
 	if (!b)
 		return MROCE_NAK_INV_REQ;
 	if (b->drop)
-		return 0;
+		return -EACCES;
 	code = recv_fits(qp, b, cl);
 	/* what is wrong is reported in its turn */
-	return mroce_qp_is_uc(qp) ? 0 : code;
+	return code && mroce_qp_is_uc(qp) ? -EACCES : code;
 }
 
 /*
  * In turn of a message of UC that was dropped: the receive that it used up
- * says why. Only our own faults stop the queue pair, no peer's.
+ * says why; without a reason of its own, it was a Write that had no right.
+ * Only our own faults stop the queue pair, no peer's.
  */
 static int recv_dropped(struct mroce_qp *qp, struct mroce_bound *b)
 {
 	qp->rq.head++;
 	if (!b->drop)
-		report(qp, b->w.wr_id, b->status);
+		report(qp, b->w.wr_id, b->status ?: IB_WC_LOC_ACCESS_ERR);
 	if (b->status && b->status != IB_WC_LOC_LEN_ERR)
 		mroce_qp_fail(qp);
 	return 0;
@@ -255,7 +256,7 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 
 	if (!b || r->rsn != qp->rq.head)
 		return MROCE_NAK_OP_ERR;
-	if (mroce_qp_is_uc(qp) && (b->drop || b->status))
+	if (mroce_qp_is_uc(qp) && (b->drop || b->status || r->refused))
 		return recv_dropped(qp, b);
 	if (b->status)
 		return MROCE_NAK_OP_ERR;
@@ -335,7 +336,7 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 		mr = NULL;
 	}
 	if (!mr)
-		return mroce_qp_is_uc(qp) ? 0 : MROCE_NAK_ACCESS;
+		return mroce_qp_is_uc(qp) ? -EACCES : MROCE_NAK_ACCESS;
 	cl->obj = mr;
 	qp->n_obj++;
 	return 0;
@@ -352,7 +353,7 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 		return 0;
 	mr = remote_open(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
-		return mroce_qp_is_uc(qp) ? 0 : MROCE_NAK_ACCESS;
+		return mroce_qp_is_uc(qp) ? -EACCES : MROCE_NAK_ACCESS;
 	err = mroce_mr_scatter(mr, va, len, mroce_copy_buf, (void *)data, 0);
 	mroce_mr_close(mr);
 	if (err == -EAGAIN) {
@@ -527,7 +528,7 @@ static int place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 	u32 tail = min_t(u32, cl->len, MROCE_TAIL_BYTES);
 	int err = 0;
 
-	/* without memory: nothing in it, or dropped (UC) */
+	/* without memory: nothing in it */
 	if (!cl->len || !cl->obj)
 		return 0;
 	local_bh_disable();
