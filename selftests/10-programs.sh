@@ -6,7 +6,8 @@
 . "${0%/*}/lib.sh"
 
 t_begin "unmodified programs"
-need ibv_devinfo ibv_rc_pingpong ibv_srq_pingpong ibv_ud_pingpong rping rstream \
+need ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_srq_pingpong ibv_ud_pingpong \
+	rping rstream \
 	ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw ib_write_lat
 T_LIMIT=40
 
@@ -16,6 +17,7 @@ programs() { # MTU
 	result $? "$m: ibv_devinfo" "$t_tmp/out"
 	pingpong "$m: ibv_rc_pingpong" ibv_rc_pingpong -n 100 -c
 	pingpong "$m: ibv_rc_pingpong, events" ibv_rc_pingpong -n 100 -e -c
+	pingpong "$m: ibv_uc_pingpong" ibv_uc_pingpong -n 100 -c
 	pingpong "$m: ibv_srq_pingpong" ibv_srq_pingpong -n 100 -q 4 -c
 	pingpong "$m: ibv_ud_pingpong" ibv_ud_pingpong -n 100 -s 1000
 	rping_pair "$m: rping" -C 20 -S 5000
@@ -35,6 +37,8 @@ snap $DEVA $DEVB
 programs 1500
 perf "ib_send_bw, 8 QPs, events" ib_send_bw -n 100 -s 4096 -q 8 -e
 perf "ib_send_bw, SRQ" ib_send_bw -n 100 -s 4096 -q 4 --use-srq
+perf "ib_send_bw, UC" ib_send_bw -n 200 -s 65536 -c UC
+perf "ib_write_bw, UC" ib_write_bw -n 200 -s 65536 -c UC
 perf "ib_send_bw, UD" ib_send_bw -n 200 -s 1024 -c UD
 perf "ib_write_bw, all sizes" ib_write_bw -n 20 -a
 perf "ib_atomic_bw, CMP_AND_SWAP" ib_atomic_bw -n 100 -A CMP_AND_SWAP

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# All operations of RC, in all sizes and layouts, each byte checked.
+# All operations of RC and UC, in all sizes and layouts, each byte checked.
 # shellcheck source=selftests/lib.sh
 . "${0%/*}/lib.sh"
 

@@ -506,6 +506,120 @@ static void run_recv_case(const struct recv_case *c, struct ibv_mr *lmr)
 	vt_verdict("%s", c->name);
 }
 
+/* ---- UC: nobody is told, but nobody is told a lie ---- */
+
+static const struct rcase uc_cases[] = {
+	{ "write_imm to all", WIMM, M_RW, 0, REGION, OK },
+	{ "write_imm, no bytes, key of nothing", WIMM, M_ZERO, 0, 0, OK },
+	{ "write_imm, wrong byte in the key", WIMM, M_KEY_BYTE, 0, 64 },
+	{ "long write_imm, wrong byte in the key", WIMM, M_KEY_BYTE, 0, REGION },
+	{ "write_imm across the end", WIMM, M_RW, REGION - 1, 2 },
+	{ "long write_imm across the end", WIMM, M_RW, 0, REGION + 1 },
+	{ "long write_imm across the start", WIMM, M_RW, -1, REGION },
+	{ "write_imm to a read-only region", WIMM, M_RO, 0, 4096 },
+	{ "write, wrong byte in the key", WRITE, M_KEY_BYTE, 0, 64 },
+	{ "long write across the end", WRITE, M_RW, 0, REGION + 1 },
+};
+
+/* Up to the Send that comes last. A Write that was dropped may use a receive. */
+static void uc_receives(struct vt_qp *q, const struct rcase *c)
+{
+	bool imm = false;
+	struct ibv_wc wc;
+
+	while (vt_poll(q, q->rcq, &wc, -1)) {
+		if (!wc.status && wc.opcode == IBV_WC_RECV) {
+			if (imm != (c->op == WIMM && c->want & OK))
+				vt_fail("the write_imm %s", imm ?
+					"succeeded" : "did not come");
+			return;
+		}
+		if (!wc.status && wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+			imm = true;
+		else if (wc.status != IBV_WC_LOC_ACCESS_ERR || c->want & OK)
+			vt_fail("receive: '%s'", ibv_wc_status_str(wc.status));
+	}
+	vt_fail("what follows does not come");
+}
+
+static void run_uc_case(const struct rcase *c, struct ibv_mr *lmr)
+{
+	struct vt_qp_attr at = vt_qp_default;
+	struct ibv_wc wc;
+	struct vt_qp q;
+	int i, rc;
+
+	if (!vt_want(c->name))
+		return;
+	at.uc = true;
+	memset(area, CANARY, AREA);
+	vt_fill(lbuf, 4 * AREA, 3, 0);
+	vt_qp_create(&q, &dev, &at);
+	vt_qp_connect(&q);
+	for (i = 0; i < 2; i++) {
+		rc = recv_one(&q, 100 + i, lbuf + AREA, REGION, lmr->lkey);
+		if (rc)
+			vt_fail("post_recv: %s", strerror(rc));
+	}
+	vt_sync("ready");
+	if (vt_side == VT_A) {
+		rc = post_one(&q, c->op, 10, (uintptr_t)lbuf, lmr->lkey, c->len,
+			      addr_of(peer.base, c), key_of(peer.key, c->mr));
+		if (!rc)
+			rc = post_one(&q, SEND, 11, (uintptr_t)lbuf, lmr->lkey,
+				      64, 0, 0);
+		if (rc)
+			vt_fail("post_send: %s", strerror(rc));
+		for (i = 0; i < 2; i++)
+			vt_expect(&q, q.scq, &wc, IBV_WC_SUCCESS, "send");
+	} else {
+		uc_receives(&q, c);
+		check_area(c, false);
+	}
+	vt_sync("checked");
+	if (vt_qp_state(q.qp) != IBV_QPS_RTS)
+		vt_fail("QP is not in RTS any more but %d", vt_qp_state(q.qp));
+	vt_qp_destroy(&q);
+	vt_verdict("UC: %s", c->name);
+}
+
+/* One of two SGEs has a wrong key: a message with a hole */
+static void uc_hole(struct ibv_mr *lmr)
+{
+	struct vt_qp_attr at = vt_qp_default;
+	struct ibv_recv_wr wr = { .wr_id = 1, .num_sge = 2 }, *bad;
+	struct ibv_sge sge[2];
+	struct ibv_wc wc;
+	struct vt_qp q;
+	int i, rc;
+
+	for (i = 0; i < 2; i++) {
+		at.uc = true;
+		at.recv_sge = 2;
+		vt_qp_create(&q, &dev, &at);
+		vt_qp_connect(&q);
+		sge[0] = (struct ibv_sge){ (uintptr_t)lbuf, 4096, lmr->lkey };
+		sge[1] = (struct ibv_sge){ (uintptr_t)lbuf + 4096, 4096, lmr->lkey };
+		sge[i].lkey ^= 1;
+		wr.sg_list = sge;
+		rc = vt_side == VT_B ? ibv_post_recv(q.qp, &wr, &bad) : 0;
+		if (rc)
+			vt_fail("post_recv: %s", strerror(rc));
+		vt_sync("ready");
+		if (vt_side == VT_A) {
+			rc = post_one(&q, SEND, 1, (uintptr_t)lbuf, lmr->lkey,
+				      8000, 0, 0);
+			if (rc)
+				vt_fail("post_send: %s", strerror(rc));
+		} else {
+			vt_expect(&q, q.rcq, &wc, IBV_WC_LOC_PROT_ERR, "receive");
+		}
+		vt_sync("done");
+		vt_qp_destroy(&q);
+		vt_verdict("UC: receive, wrong key of SGE %d", i);
+	}
+}
+
 /* The responder's QP does not allow it, whatever the key says */
 static void qp_access(struct ibv_mr *lmr)
 {
@@ -1066,7 +1180,10 @@ static void both(void)
 		run_case(&local_cases[i], true, lmr);
 	for (i = 0; i < ARRAY_SIZE(recv_cases); i++)
 		run_recv_case(&recv_cases[i], lmr);
+	for (i = 0; i < ARRAY_SIZE(uc_cases); i++)
+		run_uc_case(&uc_cases[i], lmr);
 	if (!vt.only) {
+		uc_hole(lmr);
 		qp_access(lmr);
 		flush_for_ever(lmr);
 		reuse(lmr);

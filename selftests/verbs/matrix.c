@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every RC operation x size x layout of the work request, between two ends.
+ * Every RC and UC operation x size x layout of the work request, between two ends.
  *
  * Each byte is checked, also those around the target; each work request must
  * complete exactly once and in order. Many are outstanding at a time.
@@ -550,6 +550,12 @@ static bool run_layout(const char *variant, enum ibv_wr_opcode op,
 	return vt_verdict("%s", name);
 }
 
+static bool uc_has(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||
+	       op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 static bool windows(void)
 {
 	struct ibv_mw *w = ibv_alloc_mw(dev.pd, IBV_MW_TYPE_2);
@@ -586,16 +592,20 @@ static void both(void)
 	at.recv_sge = dev.attr.max_srq_sge > MAX_SGE ? MAX_SGE : dev.attr.max_srq_sge;
 	at.inline_bytes = 256;
 
-	for (v = 0; v < 2; v++) {
-		const char *variant = v ? "SRQ:" : "RQ:";
+	for (v = 0; v < 3; v++) {
+		static const char * const variants[] = { "RQ:", "SRQ:", "UC:" };
+		const char *variant = variants[v];
 
-		at.srq = v;
-		at.one_cq = v;
+		at.srq = v == 1;
+		at.one_cq = v == 1;
+		at.uc = v == 2;
 		vt_qp_create(&qp, &dev, &at);
 		vt_qp_connect(&qp);
 		for (i = 0; i < ARRAY_SIZE(ops); i++) {
 			/* What takes no receive is the same with an SRQ */
-			if (v && !takes_recv(ops[i]))
+			if (at.srq && !takes_recv(ops[i]))
+				continue;
+			if (at.uc && !uc_has(ops[i]))
 				continue;
 			if (ops[i] == IBV_WR_SEND_WITH_INV && !mws) {
 				if (vt_side == VT_A && !v)

@@ -572,6 +572,8 @@ void vt_qp_create(struct vt_qp *q, struct vt_dev *d, const struct vt_qp_attr *a)
 	ia.send_cq = q->scq;
 	ia.recv_cq = q->rcq;
 	ia.srq = q->srq;
+	if (a->uc)
+		ia.qp_type = IBV_QPT_UC;
 	ia.sq_sig_all = a->sig_all;
 	ia.cap.max_send_wr = a->send_wr;
 	ia.cap.max_recv_wr = a->srq ? 0 : a->recv_wr;
@@ -635,9 +637,9 @@ int vt_qp_rtr(struct vt_qp *q)
 	};
 
 	return ibv_modify_qp(q->qp, &at, IBV_QP_STATE | IBV_QP_AV |
-			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER);
+			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     (q->a.uc ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER));
 }
 
 int vt_qp_rts(struct vt_qp *q)
@@ -651,9 +653,10 @@ int vt_qp_rts(struct vt_qp *q)
 		.max_rd_atomic = q->a.rd_atomic,
 	};
 
-	return ibv_modify_qp(q->qp, &at, IBV_QP_STATE | IBV_QP_TIMEOUT |
-			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	return ibv_modify_qp(q->qp, &at, IBV_QP_STATE | IBV_QP_SQ_PSN |
+			     (q->a.uc ? 0 : IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					    IBV_QP_RNR_RETRY |
+					    IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
 void vt_qp_connect(struct vt_qp *q)

@@ -96,6 +96,7 @@ struct vt_qp_attr {
 	bool srq;
 	bool sig_all;
 	bool one_cq;
+	bool uc;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr, rd_atomic;
 	int access;
 	enum ibv_mtu mtu;	/* 0: the port's */
@@ -115,7 +116,7 @@ struct vt_qp {
 	union ibv_gid peer_gid;
 };
 
-/* Creates an RC QP; NULL attributes: default. Dies on failure. */
+/* Creates an RC (or UC) QP; NULL attributes: default. Dies on failure. */
 void vt_qp_create(struct vt_qp *q, struct vt_dev *d, const struct vt_qp_attr *a);
 /* Exchanges addresses, goes to RTS; both ends call it. */
 void vt_qp_connect(struct vt_qp *q);
