@@ -963,6 +963,32 @@ static int resize(int from, int to)
 	return rc;
 }
 
+/* Two processes resize one CQ: threads of one are kept apart by the library */
+static int resize_race(void)
+{
+	struct ibv_cq *c = ibv_create_cq(dev.ctx, 10, NULL, NULL, 0);
+	int i, st, rc = 0;
+	pid_t p;
+
+	if (!c)
+		return -1;
+	p = fork();
+	for (i = 0; i < 300 && !rc; i++) {
+		rc = ibv_resize_cq(c, 10 + 40 * (i % 7));
+		/* Replaced by the other before the library could map it */
+		if (rc == EINVAL)
+			rc = 0;
+	}
+	if (!p)
+		_exit(!!rc);
+	if (waitpid(p, &st, 0) != p || st)
+		rc = -2;
+	if (!rc)
+		rc = ibv_resize_cq(c, 100);
+	ibv_destroy_cq(c);
+	return rc;
+}
+
 static int srq_limit(uint32_t limit, uint32_t max_wr, int mask)
 {
 	struct ibv_srq_init_attr ia = { .attr = { 64, 1, 0 } };
@@ -1081,6 +1107,7 @@ static void calls(void)
 	BADCALL("resize_cq, larger", resize(10, 1000), 0);
 	BADCALL("resize_cq, smaller", resize(1000, 10), 0);
 	BADCALL("resize_cq, too large", resize(10, d->max_cqe + 1), EINVAL, ENOMEM);
+	BADCALL("resize_cq, by two at once", resize_race(), 0);
 	BADCALL("resize_cq, 0", resize(10, 0), EINVAL);
 
 	BADCALL("create_qp, usual", qp(IBV_QPT_RC, 10, 10, 1, 1, 0), 0);

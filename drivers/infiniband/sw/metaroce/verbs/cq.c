@@ -31,6 +31,12 @@ static u32 cq_count(struct mroce_queue *q)
 	return (q->kidx - cons) & q->mask;
 }
 
+/* Bytes of an element; cq->q may go away in a resize beside this one. */
+static u32 cq_elem(const struct mroce_cq *cq)
+{
+	return cq->user ? sizeof(struct ib_uverbs_wc) : sizeof(struct ib_wc);
+}
+
 static void wc_to_user(struct ib_uverbs_wc *u, const struct ib_wc *wc)
 {
 	memset(u, 0, sizeof(*u));
@@ -129,9 +135,7 @@ static int mroce_create_cq(struct ib_cq *ibcq,
 	refcount_set(&cq->ref, 1);
 	init_completion(&cq->gone);
 	cq->user = udata;
-	cq->q = mroce_queue_alloc(dev, attr->cqe,
-				  udata ? sizeof(struct ib_uverbs_wc) :
-					  sizeof(struct ib_wc), true);
+	cq->q = mroce_queue_alloc(dev, attr->cqe, cq_elem(cq), true);
 	if (!cq->q) {
 		err = -ENOMEM;
 		goto err_count;
@@ -191,7 +195,7 @@ static int mroce_resize_cq(struct ib_cq *ibcq, mroce_resize_cqe_t cqe,
 	}
 	if (!cqe || (u32)cqe > MROCE_MAX_CQE)
 		return -EINVAL;
-	q = mroce_queue_alloc(dev, cqe, 1U << cq->q->log2_elem, true);
+	q = mroce_queue_alloc(dev, cqe, cq_elem(cq), true);
 	if (!q)
 		return -ENOMEM;
 	/* Told before it is done: a fault leaves the old ring in place. */

@@ -113,7 +113,7 @@ static int mroce_post_srq_recv(struct ib_srq *ibsrq,
 	unsigned long flags;
 	int err = 0;
 
-	if (srq->q->user) {
+	if (srq->user) {
 		*bad = wr;
 		return -EINVAL;
 	}
@@ -156,6 +156,7 @@ static int mroce_create_srq(struct ib_srq *ibsrq,
 
 	spin_lock_init(&srq->lock);
 	srq->pd = container_of(ibsrq->pd, struct mroce_pd, ibpd);
+	srq->user = udata;
 	srq->limit = attr->srq_limit;
 	srq->max_sge = max(attr->max_sge, 1U);
 	srq->q = mroce_queue_alloc(dev, attr->max_wr,

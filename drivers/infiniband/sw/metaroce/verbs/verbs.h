@@ -363,6 +363,7 @@ struct mroce_srq {
 	struct mroce_queue *q;
 	u32 num;
 	u32 max_wr, max_sge, limit;
+	bool user;
 	bool error;
 };
 
