@@ -572,6 +572,7 @@ void side_detach(struct side *sd, unsigned int i)
 		return;
 	st->detaching = st->s.claims;
 	mroce_stream_detach(&st->s, fuzz_now);
+	mroce_stream_left(&st->s);
 	st->attached = false;
 	st->want_error = false;
 	st->dead = false;

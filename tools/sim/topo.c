@@ -37,6 +37,7 @@ struct sim *sim_new(u64 seed, u32 n_hosts, u16 mtu, u8 n_paths)
 static void flow_free(struct flow *f, u64 now)
 {
 	mroce_stream_detach(&f->s, now);
+	mroce_stream_left(&f->s);
 	mroce_stream_fini(&f->s);
 	free(f->ring);
 	free(f);

@@ -36,10 +36,24 @@ static const u8 conn_next_states[MROCE_N_CONN_STATES] = {
 	[MROCE_CONN_DEAD] = 0,
 };
 
+/* What detached streams wait for is not going to come. */
+static void conn_let_go(struct mroce_conn *c)
+{
+	struct mroce_stream *s, *tmp;
+
+	list_for_each_entry_safe(s, tmp, &c->leaving, node) {
+		mroce_stream_left(s);
+		if (!s->claims)
+			s->ops->idle(s);
+	}
+}
+
 static void conn_set_state(struct mroce_conn *c, enum mroce_conn_state to)
 {
 	WARN_ON_ONCE(!(conn_next_states[c->state] & BIT(to)));
 	c->state = to;
+	if (to == MROCE_CONN_DEAD)
+		conn_let_go(c);
 }
 
 static u64 random_u64(void)
@@ -57,6 +71,7 @@ static void conn_free_paths(struct mroce_conn *c)
 {
 	int i;
 
+	conn_let_go(c);
 	for (i = 0; i < MROCE_MAX_PATHS; i++) {
 		mroce_free(c->tx[i]);
 		mroce_free(c->rx[i]);
@@ -146,6 +161,7 @@ int mroce_conn_init(struct mroce_conn *c, const struct mroce_conn_ops *ops,
 	c->state = MROCE_CONN_INIT;
 	c->stream_deadline = MROCE_NEVER;
 	INIT_LIST_HEAD(&c->streams);
+	INIT_LIST_HEAD(&c->leaving);
 	INIT_LIST_HEAD(&c->ready);
 	INIT_LIST_HEAD(&c->resp_ready);
 	INIT_LIST_HEAD(&c->timed);

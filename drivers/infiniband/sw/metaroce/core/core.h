@@ -369,7 +369,7 @@ struct mroce_stream {
 	struct mroce_conn *conn;	/* NULL: detached */
 	const struct mroce_stream_ops *ops;
 	struct mroce_stream_attr a;
-	struct list_head node;		/* conn->streams */
+	struct list_head node;		/* conn->streams, or ->leaving */
 	struct list_head ready;		/* conn->ready: requests to send */
 	struct list_head resp_ready;	/* conn->resp_ready: responses */
 	struct list_head timed;		/* conn->timed: has a deadline */
@@ -382,7 +382,7 @@ struct mroce_stream {
 	bool running_order;		/* ordered queue: no recursion */
 	u32 claims;			/* claims in flight */
 	u32 quarantine;			/* PSNs of the QPN's former life, */
-	struct mroce_conn *left;	/* detached: on this connection */
+	struct mroce_conn *left;	/* detached: on this one's ->leaving */
 	s32 deficit;			/* DRR, bytes */
 
 	/* requester */
@@ -590,6 +590,7 @@ struct mroce_conn {
 	u64 last_heard_ns;	/* newest valid packet of the peer */
 
 	struct list_head streams;
+	struct list_head leaving;	/* detached, with ->left */
 	u32 n_streams;
 	u32 n_lost;		/* over all paths */
 	u32 nak_tokens;		/* stateless NAKs that may be sent */
@@ -765,16 +766,13 @@ void mroce_stream_error(struct mroce_stream *s, u64 now);
  * While s->left is set the peer may still receive what the stream sent: packets
  * that a new life of the peer's end, should it begin with the same PSN, cannot
  * tell from its own (rule 25). ops->idle() is called when all of it has been
- * acknowledged, if ops->find() still knows the QPN. Who does not wait for that
- * (connection dead, patience at its end) calls mroce_stream_left() before the
- * stream or the connection goes.
+ * acknowledged, if ops->find() still knows the QPN, or when the connection's
+ * incarnation ends. It is not set if several time-outs in a row say that
+ * nobody is there to acknowledge. Who does not wait any longer calls
+ * mroce_stream_left(), and does so before the stream goes.
  */
 void mroce_stream_detach(struct mroce_stream *s, u64 now);
-static inline void mroce_stream_left(struct mroce_stream *s)
-{
-	s->left = NULL;
-	s->quarantine = 0;
-}
+void mroce_stream_left(struct mroce_stream *s);
 
 /* What store(), read_start() or atomic() waited for may be there. */
 void mroce_stream_resume(struct mroce_stream *s, u64 now);

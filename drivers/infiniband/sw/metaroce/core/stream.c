@@ -27,7 +27,7 @@ int mroce_stream_init(struct mroce_stream *s, const struct mroce_stream_ops *ops
 
 void mroce_stream_fini(struct mroce_stream *s)
 {
-	WARN_ON_ONCE(s->conn || s->claims);
+	WARN_ON_ONCE(s->conn || s->left || s->claims);
 	if (s->chunk)
 		stream_rx_reset(s);
 	mroce_free(s->chunk);
@@ -40,11 +40,16 @@ void mroce_stream_fini(struct mroce_stream *s)
 	s->ring = NULL;
 }
 
-/* PSNs of this QPN's former life that are not acknowledged (rule 25). */
-static u32 quarantine(const struct mroce_conn *c, u32 qpn)
+/*
+ * PSNs of this QPN's former life that are not acknowledged (rule 25).
+ * @silent: they are on paths that have not been answered for long.
+ */
+static u32 quarantine(const struct mroce_conn *c, u32 qpn, bool *silent)
 {
 	u32 n = 0, psn;
 	int i;
+
+	*silent = true;
 
 	for (i = 0; i < c->n_tx; i++) {
 		const struct mroce_path_tx *p = c->tx[i];
@@ -52,8 +57,11 @@ static u32 quarantine(const struct mroce_conn *c, u32 qpn)
 		for_each_out(p, psn) {
 			const struct mroce_slot *sl = &p->slot[psn_idx(psn)];
 
-			if (!sl->s && sl->qpn == qpn)
-				n++;
+			if (sl->s || sl->qpn != qpn)
+				continue;
+			n++;
+			if (p->backoff < MROCE_SILENT_RTOS)
+				*silent = false;
 		}
 	}
 	return n;
@@ -63,6 +71,7 @@ int mroce_stream_attach(struct mroce_stream *s, struct mroce_conn *c,
 			const struct mroce_stream_attr *a, u64 now)
 {
 	u16 n = max_t(u16, 2 * a->max_dest_rd_atomic, 1);
+	bool silent;
 
 	if (c->state == MROCE_CONN_DEAD)
 		return -EAGAIN;
@@ -114,8 +123,8 @@ int mroce_stream_attach(struct mroce_stream *s, struct mroce_conn *c,
 	s->exec_stalled = false;
 	s->resp_head = 0;
 	s->resp_n = 0;
-	s->quarantine = quarantine(c, a->qpn);
-	s->left = NULL;
+	mroce_stream_left(s);
+	s->quarantine = quarantine(c, a->qpn, &silent);
 	s->conn = c;
 	s->rx_state = MROCE_RX_OPEN;
 	list_add_tail(&s->node, &c->streams);
@@ -214,6 +223,7 @@ void mroce_stream_error(struct mroce_stream *s, u64 now)
 void mroce_stream_detach(struct mroce_stream *s, u64 now)
 {
 	struct mroce_conn *c = s->conn;
+	bool silent;
 
 	if (!c)
 		return;
@@ -225,12 +235,23 @@ void mroce_stream_detach(struct mroce_stream *s, u64 now)
 	s->rx_state = MROCE_RX_NOT_READY;
 	s->tx_state = MROCE_TX_IDLE;
 	s->conn = NULL;
-	s->quarantine = quarantine(c, s->a.qpn);
-	s->left = s->quarantine ? c : NULL;
+	s->quarantine = quarantine(c, s->a.qpn, &silent);
+	if (s->quarantine && !silent) {
+		s->left = c;
+		list_add_tail(&s->node, &c->leaving);
+	}
 	stream_rx_reset(s);
 	if (!--c->n_streams)
 		c->gc_at = now + (c->state == MROCE_CONN_INIT ?
 				  MROCE_GC_INIT_NS : MROCE_GC_NS);
+}
+
+void mroce_stream_left(struct mroce_stream *s)
+{
+	if (s->left)
+		list_del_init(&s->node);
+	s->left = NULL;
+	s->quarantine = 0;
 }
 
 /* The connection died before anything of the stream was accepted: all of it

@@ -337,7 +337,7 @@ void stream_voided(struct mroce_conn *c, struct mroce_slot *sl)
 		if (s->conn) {
 			stream_ready(s);
 		} else {
-			s->left = NULL;
+			mroce_stream_left(s);
 			if (!s->claims)
 				s->ops->idle(s);
 		}

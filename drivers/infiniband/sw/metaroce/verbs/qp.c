@@ -471,7 +471,8 @@ static void qp_quiet(struct mroce_qp *qp, unsigned int ms)
  * 3. If the QP is to be used again (@quiet), the packets it sent are waited for:
  *    both ends may come back with the PSNs of before, and then nobody could tell
  *    what belongs to which life (rule 25). A network that does not deliver them
- *    in MROCE_QUIET_MS is not waited for.
+ *    in MROCE_QUIET_MS is not waited for, nor is a peer that has been silent
+ *    for several time-outs.
  * 4. Those who had entered before leave; none of them sleeps.
  * 5. Now nobody uses the rings or qp->conn: forget both.
  */

@@ -673,6 +673,110 @@ static void test_heard_but_never_placed(struct kunit *test)
 	pair_free(p);
 }
 
+/* A stream on side 0 that has left, with a Write under way. */
+static struct tstream *leave(struct pair *p)
+{
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_pump(p, 0);
+	mroce_stream_detach(&a->s, p->now);
+	return a;
+}
+
+static u32 no_id(struct mroce_conn *c)
+{
+	return 0;
+}
+
+/*
+ * A stream that has left waits for what it sent (rule 25): until it is
+ * acknowledged, or can not be any more.
+ */
+static void test_quiet_ends(struct kunit *test)
+{
+	struct pair *p = connected(test, 28);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_conn_ops ops = *c->ops;
+	struct tstream *a;
+
+	/* after a long rest nobody is under suspicion */
+	pair_run(p, 30 * SEC, NULL);
+	a = leave(p);
+	KUNIT_EXPECT_PTR_EQ(test, a->s.left, c);
+	KUNIT_EXPECT_EQ(test, a->n_idle, 0U);
+	pair_run(p, 10 * MS, NULL);
+	KUNIT_EXPECT_NULL(test, a->s.left);
+	KUNIT_EXPECT_EQ(test, a->n_idle, 1U);
+	KUNIT_EXPECT_TRUE(test, list_empty(&c->leaving));
+
+	/* the peer has restarted: another incarnation */
+	p->net.cut = true;
+	pair_reset(p, 0, 0);
+	pair_attach(p, 0, 0);
+	pair_start(p, 0, 0);
+	leave(p);
+	KUNIT_EXPECT_PTR_EQ(test, a->s.left, c);
+	conn_lost(c, p->now);
+	KUNIT_EXPECT_NULL(test, a->s.left);
+	KUNIT_EXPECT_EQ(test, a->s.quarantine, 0U);
+	KUNIT_EXPECT_EQ(test, a->n_idle, 2U);
+	pair_free(p);
+
+	/* there is no other incarnation */
+	p = connected(test, 29);
+	c = &p->side[0].c;
+	p->net.cut = true;
+	a = leave(p);
+	ops.new_id = no_id;
+	c->ops = &ops;
+	conn_lost(c, p->now);
+	KUNIT_EXPECT_EQ(test, c->state, MROCE_CONN_DEAD);
+	KUNIT_EXPECT_NULL(test, a->s.left);
+	KUNIT_EXPECT_EQ(test, a->n_idle, 1U);
+	pair_free(p);
+
+	/* who gives up first is forgotten, not told */
+	p = connected(test, 30);
+	c = &p->side[0].c;
+	p->net.cut = true;
+	a = leave(p);
+	mroce_stream_left(&a->s);
+	KUNIT_EXPECT_TRUE(test, list_empty(&c->leaving));
+	conn_lost(c, p->now);
+	KUNIT_EXPECT_EQ(test, a->n_idle, 0U);
+	pair_free(p);
+}
+
+/* The peer has crashed, and 1,000 QPs are reset: not 1,000 times half a second. */
+static void test_quiet_of_silent_peer(struct kunit *test)
+{
+	struct pair *p = connected(test, 31);
+	struct tstream *a = pair_ts(p, 0, 0), *other = pair_ts(p, 0, 1);
+
+	pair_up(p, 1);
+	p->net.cut = true;
+	pair_post(p, 0, 1, MROCE_OP_WRITE, 100, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+	pair_pump(p, 0);
+	mroce_stream_detach(&other->s, p->now);
+	KUNIT_EXPECT_NOT_NULL(test, other->s.left);
+	pair_run(p, 200 * MS, NULL);
+	mroce_stream_detach(&a->s, p->now);
+	KUNIT_EXPECT_NULL(test, a->s.left);
+	KUNIT_EXPECT_NOT_NULL(test, other->s.left);
+
+	/* still in quarantine: it comes back with the PSNs of before */
+	pair_reset(p, 0, 0);
+	pair_attach(p, 0, 0);
+	KUNIT_EXPECT_EQ(test, a->s.quarantine, 1U);
+	p->net.cut = false;
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->s.quarantine, 0U);
+	KUNIT_EXPECT_NULL(test, other->s.left);
+	pair_free(p);
+}
+
 /* A PSN that cannot be outstanding does not say where the path is: for that one
  * would have to know 24 bits more (rules 7, 32).
  */
@@ -1013,6 +1117,8 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_no_page),
 	KUNIT_CASE(test_refused_in_silence),
 	KUNIT_CASE(test_heard_but_never_placed),
+	KUNIT_CASE(test_quiet_ends),
+	KUNIT_CASE(test_quiet_of_silent_peer),
 	KUNIT_CASE(test_ancient_psn),
 	KUNIT_CASE(test_time_goes_back),
 	KUNIT_CASE(test_tiny_mtu),

@@ -909,6 +909,7 @@ void pair_free(struct pair *p)
 			if (!ts->s.ring)
 				continue;
 			mroce_stream_detach(&ts->s, p->now);
+			mroce_stream_left(&ts->s);
 			KUNIT_EXPECT_EQ(p->test, ts->last_reads, 0U);
 			mroce_stream_fini(&ts->s);
 		}
