@@ -229,10 +229,17 @@ bool mroce_nconn_hold(struct mroce_nconn *nc)
 	return kref_get_unless_zero(&nc->ref);
 }
 
-/* Any context. */
+/*
+ * Any context. A namespace that exits flushes the free work of its connections,
+ * and cannot hold one whose count is zero. Who has taken it to zero may be
+ * preempted before the work is queued; but not for longer than a grace period,
+ * and closing the sockets waits for one before the flush.
+ */
 void mroce_nconn_put(struct mroce_nconn *nc)
 {
+	rcu_read_lock();
 	kref_put(&nc->ref, mroce_nconn_release);
+	rcu_read_unlock();
 }
 
 /**
