@@ -514,23 +514,12 @@ static void qp_reset(struct mroce_qp *qp, bool quiet)
 	};
 }
 
-/* INIT -> RTR of a connected queue pair: find the connection and join it. */
-static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
-		      const struct ib_qp_attr *new)
+/* Attach to @c, whose reference is the queue pair's if that succeeds. */
+static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
+		   const struct mroce_addr *addr, const struct ib_qp_attr *new)
 {
 	struct mroce_stream_attr sa;
-	struct mroce_addr addr;
-	struct mroce_conn *c;
-	struct net *net;
 	int err;
-
-	err = mroce_av_to_addr(qp->dev, &attr->ah_attr, &addr, &net);
-	if (err)
-		return err;
-	c = mroce_net_ops.conn_get(qp->dev, net, &addr);
-	put_net(net);
-	if (IS_ERR_OR_NULL(c))
-		return c ? PTR_ERR(c) : -ENOMEM;
 
 	stream_attr(qp, new, &sa);
 	spin_lock_bh(&qp->lock);
@@ -545,7 +534,7 @@ static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 					  mroce_net_ops.now());
 	if (!err) {
 		qp->attr = *new;
-		qp->addr = addr;
+		qp->addr = *addr;
 		WRITE_ONCE(qp->state, IB_QPS_RTR);
 	}
 	mroce_qp_unlock(qp);
@@ -560,6 +549,32 @@ static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 	qp->conn = NULL;
 	WRITE_ONCE(qp->state, IB_QPS_INIT);
 	mroce_net_ops.conn_put(c);
+	return err;
+}
+
+/* INIT -> RTR of a connected queue pair: find the connection and join it. */
+static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
+		      const struct ib_qp_attr *new)
+{
+	struct mroce_addr addr;
+	struct mroce_conn *c;
+	struct net *net;
+	int tries = 3;
+	int err;
+
+	err = mroce_av_to_addr(qp->dev, &attr->ah_attr, &addr, &net);
+	if (err)
+		return err;
+	/* The peer may close the connection between the two; then another. */
+	do {
+		c = mroce_net_ops.conn_get(qp->dev, net, &addr);
+		if (IS_ERR_OR_NULL(c)) {
+			err = c ? PTR_ERR(c) : -ENOMEM;
+			break;
+		}
+		err = qp_join(qp, c, &addr, new);
+	} while (err == -EAGAIN && --tries);
+	put_net(net);
 	return err;
 }
 
