@@ -22,9 +22,11 @@ for f in failslab fail_page_alloc fail_usercopy; do
 	echo N >$d/ignore-gfp-highmem 2>/dev/null
 	echo 0 >$d/min-order 2>/dev/null
 done
+# A link has hundreds of places, each a second or more of such a kernel
 T_LONG=200
 # A netdev without a link is what remains; what the core says of failures is its own
 T_LOG_LINES=200
-run_tap "one by one" "$BIN/faults" -d "$DEVA@$NSA" -N mrf0 -t "$LINK_TYPE"
+run_tap "one by one" "$BIN/faults" -d "$DEVA@$NSA" -N mrf0 -t "$LINK_TYPE" \
+	-S ${SELFTEST_FAULT_STEP:-9}
 run_tap "afterwards" "$BIN/storm" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -n 100
 t_done

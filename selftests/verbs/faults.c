@@ -4,7 +4,8 @@
  * call by call, with the kernel's fault injection (fail-nth). A call that fails
  * must say so and leave nothing behind; the next one must work.
  *
- * faults -d DEV -N NETDEV: links are added on NETDEV, too.
+ * faults -d DEV -N NETDEV [-S STEP]: links are added on NETDEV, too; that has many
+ * places and takes long: one in STEP is tried.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,6 +28,7 @@ static struct vt_dev dev;
 static uint8_t *buf;
 static struct ibv_mr *mr;
 static const char *netdev, *link_type = "metaroce";
+static int link_step = 1;
 
 /* ---- the n-th one fails ---- */
 
@@ -61,12 +63,13 @@ struct call {
 	void (*undo)(void);
 };
 
-static void try_all(const struct call *c)
+/* Every @step-th place; which ones is left to chance. */
+static void try_all(const struct call *c, int step)
 {
 	int n, rc = 0, failed = 0;
 	bool hit = true;
 
-	for (n = 1; n < MAX_NTH && hit; n++) {
+	for (n = 1 + getpid() % step; n < MAX_NTH && hit; n += step) {
 		if (!set_nth(n))
 			vt_die("fail-nth: %m");
 		rc = c->fn();
@@ -80,11 +83,12 @@ static void try_all(const struct call *c)
 				vt_fail("number %d: returned %d", n, rc);
 		}
 	}
-	if (n == MAX_NTH)
+	if (hit)
 		vt_fail("there is no end to its allocations");
 	if (rc)
 		vt_fail("undisturbed: %s", strerror(rc));
-	vt_result("%s: %d places, %d of them make it fail", c->name, n - 2, failed);
+	vt_result("%s: %d places, one in %d tried, %d of these make it fail",
+		  c->name, n - step - 1, step, failed);
 }
 
 /* ---- verbs ---- */
@@ -415,17 +419,17 @@ static void run(void)
 		vt_die("UD: %m");
 	for (i = 0; i < ARRAY_SIZE(calls); i++)
 		if (vt_want(calls[i].name))
-			try_all(&calls[i]);
+			try_all(&calls[i], 1);
 	if (vt_want(writes.name)) {
 		if (c_connect())
 			vt_die("connect");
-		try_all(&writes);
+		try_all(&writes, 1);
 	}
 	if (netdev && vt_want(links.name)) {
 		nl = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
 		if (nl < 0 || bind(nl, (void *)&sa, sizeof(sa)))
 			vt_die("netlink: %m");
-		try_all(&links);
+		try_all(&links, link_step);
 		close(nl);
 	}
 	ibv_destroy_qp(qp);
@@ -442,9 +446,11 @@ static void opt(int c, const char *arg)
 		netdev = arg;
 	else if (c == 't')
 		link_type = arg;
+	else if (c == 'S')
+		link_step = atoi(arg) > 0 ? atoi(arg) : 1;
 }
 
 int main(int argc, char **argv)
 {
-	return vt_main(argc, argv, "N:t:", opt, run, NULL);
+	return vt_main(argc, argv, "N:t:S:", opt, run, NULL);
 }

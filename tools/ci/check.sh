@@ -91,7 +91,7 @@ part_selftests-debug() {
 part_selftests-debug-all() {
 	need selftests/run.sh &&
 	guest uml-debug 28000 selftests-debug-all --mem 3072 \
-		--env SELFTEST_CYCLES=1000 --env SELFTEST_FILE_LIMIT=14400 \
+		--env SELFTEST_CYCLES=1000 --env SELFTEST_FAULT_STEP=1 --env SELFTEST_FILE_LIMIT=14400 \
 		--env TESTS="${TESTS:-}" -- selftests/run.sh
 }
 part_rdma-core() {
