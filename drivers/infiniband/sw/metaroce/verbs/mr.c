@@ -15,8 +15,9 @@
  *   window	 of a part of a user MR; see mw.c
  *
  * mr->users counts who is touching memory through a fast-reg MR or a window
- * right now; or through an on-demand MR, see there. Invalidation first kills the key, then waits for those; each of
- * them is a copy of less than a packet with BH and preemption off.
+ * right now; or through an on-demand MR, see there. Invalidation first kills the
+ * key, then waits for those; each of them is a copy of less than a packet with
+ * BH and preemption off.
  */
 #include <linux/atomic.h>
 #include <linux/log2.h>

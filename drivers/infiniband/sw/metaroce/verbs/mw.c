@@ -137,9 +137,10 @@ static int bind(struct mroce_mr *w, struct mroce_mr *mr, u64 qp_id,
 	w->access = b->access;
 	w->qp_id = qp_id;
 	WRITE_ONCE(w->key, b->rkey);
+	if (!mr)
+		return 0;
 	/* Complete before anybody may use it; unbind() waited for the rest. */
-	if (mr)
-		smp_store_release(&w->state, MROCE_MR_VALID);
+	smp_store_release(&w->state, MROCE_MR_VALID);
 	return 0;
 }
 
