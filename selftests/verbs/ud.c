@@ -396,6 +396,43 @@ static void multicast(struct ud *u)
 	vt_verdict("multicast: nothing after leaving the group");
 }
 
+/* As many groups as the device says, and no more */
+static void many_groups(struct ud *u, const char *how, bool v6)
+{
+	int n, left, max = dev.attr.max_mcast_grp;
+	union ibv_gid g = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 239, 9 } };
+
+	if (max > 1000) {
+		if (vt_side == VT_A)
+			vt_skip("too many to try", "multicast: all groups, %s", how);
+		return;
+	}
+	if (v6)
+		g = (union ibv_gid){ .raw = { 0xff, 0x0e, [13] = 9 } };
+	for (n = 0; vt_side == VT_A && n < max; n++) {
+		g.raw[14] = n >> 8;
+		g.raw[15] = n;
+		if (ibv_attach_mcast(u->qp, &g, 0)) {
+			vt_fail("group %d of %d: %m", n + 1, max);
+			break;
+		}
+	}
+	left = n;
+	g.raw[14] = n >> 8;
+	g.raw[15] = n;
+	if (vt_side == VT_A && n == max && !ibv_attach_mcast(u->qp, &g, 0)) {
+		vt_fail("more than %d groups", max);
+		left++;
+	}
+	for (n = 0; n < left; n++) {
+		g.raw[14] = n >> 8;
+		g.raw[15] = n;
+		if (ibv_detach_mcast(u->qp, &g, 0))
+			vt_fail("detach_mcast, group %d", n + 1);
+	}
+	vt_verdict("multicast: as many groups as the device has, %s", how);
+}
+
 static void both(void)
 {
 	struct ibv_ah *ah;
@@ -433,6 +470,8 @@ static void both(void)
 	peer_qpn = vt_swap(u.qp->qp_num);
 	no_receive(&u, ah);
 	multicast(&u);
+	many_groups(&u, "IPv4", false);
+	many_groups(&u, "IPv6", true);
 	ud_free(&u);
 	if (ibv_destroy_ah(ah) || ibv_dereg_mr(mr))
 		vt_fail("destroy: %m");

@@ -89,6 +89,7 @@ struct mroce_dev {
 	struct list_head gids;		/* net/: entries of its address table */
 	struct mutex group_lock;	/* net/: groups */
 	struct list_head groups;	/* net/: multicast memberships */
+	u32 n_groups;
 	enum ib_port_state port_state;	/* last dispatched */
 	bool raw_ip;			/* not ARPHRD_ETHER: lo, tun */
 
@@ -131,6 +132,12 @@ static inline void mroce_dev_count(struct mroce_dev *dev,
 {
 	this_cpu_inc(dev->stats->cnt[c]);
 }
+
+/*
+ * Multicast groups of a device. All are members of one socket per family, and
+ * the kernel's default for IPv4 is no more (net.ipv4.igmp_max_memberships).
+ */
+#define MROCE_MAX_MCAST_GRP	20
 
 /* An address pair; IPv4 is v4-mapped. */
 struct mroce_addr {

@@ -219,7 +219,7 @@ static bool mroce_mcast_ok(const struct in6_addr *a)
  * @dev: the device
  * @group: IPv4 is v4-mapped
  *
- * May sleep, takes RTNL. Joins nest. Return: 0 or -errno.
+ * May sleep, takes RTNL. Joins nest. Return: 0 or -errno; -ENOBUFS: no more.
  */
 int mroce_mcast_join(struct mroce_dev *dev, const struct in6_addr *group)
 {
@@ -238,6 +238,9 @@ int mroce_mcast_join(struct mroce_dev *dev, const struct in6_addr *group)
 			goto out;
 		}
 	}
+	err = -ENOBUFS;
+	if (dev->n_groups >= MROCE_MAX_MCAST_GRP)
+		goto out;
 	rcu_read_lock();
 	ndev = rcu_dereference(dev->ndev);
 	if (ndev)
@@ -260,6 +263,7 @@ int mroce_mcast_join(struct mroce_dev *dev, const struct in6_addr *group)
 		goto out;
 	}
 	list_add(&g->dev_node, &dev->groups);
+	dev->n_groups++;
 	spin_lock_bh(&mn->lock);
 	list_add_rcu(&g->node, &mn->groups);
 	spin_unlock_bh(&mn->lock);
@@ -277,6 +281,7 @@ static void mroce_group_free(struct mroce_group *g)
 	list_del_rcu(&g->node);
 	spin_unlock_bh(&mn->lock);
 	list_del(&g->dev_node);
+	g->dev->n_groups--;
 	kfree_rcu(g, rcu);
 }
 

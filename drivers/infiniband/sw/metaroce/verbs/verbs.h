@@ -36,7 +36,6 @@
 #define MROCE_MAX_FAST_REG	512	/* pages of a fast-reg MR */
 #define MROCE_MAX_AH		1048576
 #define MROCE_MAX_RD_ATOMIC	128
-#define MROCE_MAX_MCAST_GRP	8192
 #define MROCE_MAX_MCAST_QP	56	/* of one group */
 
 /* ---- queue.c: the rings of rdma_user_rxe.h ------------------------------- */
