@@ -468,8 +468,7 @@ static void fill_init(struct mroce_conn *c, struct mroce_init *in)
 	in->speed_mbps = c->cfg.speed_mbps;
 }
 
-/* One waiting control packet, or false. */
-bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
+static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 {
 	struct mroce_pkt pkt = {};
 
@@ -528,6 +527,12 @@ bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		return true;
 	}
 	return false;
+}
+
+/* One waiting control packet, or false. Asked for each packet that is sent. */
+bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
+{
+	return conn_wants_ctrl(c) && tx_ctrl(c, txd, now);
 }
 
 u64 mroce_conn_deadline(const struct mroce_conn *c)

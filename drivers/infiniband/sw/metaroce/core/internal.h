@@ -97,6 +97,12 @@ void conn_want_init(struct mroce_conn *c, u64 now);
 void conn_lost(struct mroce_conn *c, u64 now);
 bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now);
 
+static inline bool conn_wants_ctrl(const struct mroce_conn *c)
+{
+	return c->want_init || c->want_init_ack || c->want_probe ||
+	       c->want_probe_ack || c->want_close;
+}
+
 /* path_tx.c */
 struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now);
 void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,

@@ -505,8 +505,7 @@ bool mroce_conn_tx_pending(const struct mroce_conn *c, u64 now)
 {
 	if (c->state == MROCE_CONN_DEAD)
 		return false;
-	if (c->want_init || c->want_init_ack || c->want_probe ||
-	    c->want_probe_ack || c->want_close)
+	if (conn_wants_ctrl(c))
 		return true;
 	if (c->state != MROCE_CONN_OPEN)
 		return false;
