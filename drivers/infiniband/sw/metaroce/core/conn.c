@@ -83,6 +83,7 @@ static void conn_free_paths(struct mroce_conn *c)
 	c->burst = 0;
 	c->n_lost = 0;
 	bitmap_zero(c->touched, MROCE_MAX_PATHS);
+	c->n_touched = 0;
 }
 
 /*

@@ -494,7 +494,6 @@ struct mroce_path_tx {
 struct mroce_path_rx {
 	u8 id, plane, epoch;	/* plane, epoch, sport: newest packet's */
 	bool has_newest;
-	bool touched;		/* owes an ACK */
 	u16 sport;
 	u32 cum;		/* all PSNs <= cum are placed */
 	u32 newest_ts;
@@ -605,7 +604,8 @@ struct mroce_conn {
 	u8 burst;		/* packets sent on it in a row */
 	struct mroce_path_tx *tx[MROCE_MAX_PATHS];
 	struct mroce_path_rx *rx[MROCE_MAX_PATHS];
-	DECLARE_BITMAP(touched, MROCE_MAX_PATHS);
+	DECLARE_BITMAP(touched, MROCE_MAX_PATHS);	/* paths that owe an ACK */
+	u8 n_touched;
 	u64 probe_rtt_ns;	/* from INIT/INIT_ACK */
 
 	/* control packets that wait to be sent */

@@ -509,7 +509,7 @@ bool mroce_conn_tx_pending(const struct mroce_conn *c, u64 now)
 		return true;
 	if (c->state != MROCE_CONN_OPEN)
 		return false;
-	if (c->nak_n || !bitmap_empty(c->touched, MROCE_MAX_PATHS))
+	if (c->nak_n || c->n_touched)
 		return true;
 	if (c->tx_blocked)
 		return false;

@@ -33,7 +33,8 @@ static struct mroce_path_rx *path_rx_get(struct mroce_conn *c, u8 id)
 
 static void path_rx_touch(struct mroce_conn *c, struct mroce_path_rx *r)
 {
-	__set_bit(r->id, c->touched);
+	if (!__test_and_set_bit(r->id, c->touched))
+		c->n_touched++;
 }
 
 static bool path_rx_placed(const struct mroce_path_rx *r, u32 psn)
@@ -342,6 +343,8 @@ bool path_rx_tx_ack(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		tx_nak(c, txd, now);
 		return true;
 	}
+	if (!c->n_touched)
+		return false;
 	/* Not while packets are being placed: the echo would pass them, and
 	 * the sender take them for lost (rule 9). mroce_conn_finish() comes.
 	 */
@@ -349,6 +352,7 @@ bool path_rx_tx_ack(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		if (c->rx[id]->n_placing)
 			continue;
 		__clear_bit(id, c->touched);
+		c->n_touched--;
 		tx_ack(c, c->rx[id], txd, now);
 		return true;
 	}
