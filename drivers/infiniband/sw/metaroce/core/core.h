@@ -374,6 +374,7 @@ struct mroce_stream {
 	struct list_head resp_ready;	/* conn->resp_ready: responses */
 	struct list_head timed;		/* conn->timed: has a deadline */
 	u64 retry_at;			/* T_retry; MROCE_NEVER */
+	u64 progress_ns;		/* it was last started anew */
 	u32 life;			/* raised by every attach */
 	bool bound;			/* to this incarnation (rule 41) */
 	bool established;		/* ops->established() was called */

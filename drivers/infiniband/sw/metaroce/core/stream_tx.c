@@ -82,12 +82,10 @@ static void stream_schedule(struct mroce_stream *s)
 /* Run T_retry while there is work, from now on if it does not run yet. */
 void stream_arm(struct mroce_stream *s, u64 now)
 {
-	u64 t = stream_retry_ns(s);
-
-	if (!t || s->msn_una == s->msn_nxt || !stream_may_send(s))
+	if (!s->a.timeout || s->msn_una == s->msn_nxt || !stream_may_send(s))
 		s->retry_at = MROCE_NEVER;
 	else if (s->retry_at == MROCE_NEVER)
-		s->retry_at = now + t;
+		s->retry_at = now + stream_retry_ns(s);
 	stream_schedule(s);
 }
 
@@ -96,6 +94,10 @@ void stream_progress(struct mroce_stream *s, u64 now)
 {
 	s->bound = true;
 	s->retries_left = s->a.retry_cnt;
+	/* Once for all packets that one ACK, or one batch, acknowledges. */
+	if (s->progress_ns == now && s->retry_at != MROCE_NEVER)
+		return;
+	s->progress_ns = now;
 	s->retry_at = MROCE_NEVER;
 	stream_arm(s, now);
 }
