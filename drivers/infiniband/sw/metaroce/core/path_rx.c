@@ -140,14 +140,15 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		   mroce_seq_before(pkt->ts, r->newest_ts)) {
 		cnt_inc(c, MROCE_CNT_RX_REORDER);
 	}
-	path_rx_touch(c, r);
 	if (dup) {
+		path_rx_touch(c, r);
 		r->n_dup++;
 		cnt_inc(c, MROCE_CNT_RX_DUP);
 		return MROCE_RX_DONE;
 	}
 	cnt_inc(c, MROCE_CNT_RX_DATA);
 	if (pkt->opcode == MROCE_OP_NOP) {
+		path_rx_touch(c, r);
 		path_rx_nop(c, r, pkt);
 		return MROCE_RX_DONE;
 	}
@@ -157,11 +158,16 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	case VERDICT_CLAIM:
 		break;
 	case VERDICT_VOID:
+		path_rx_touch(c, r);
 		path_rx_place(c, r, pkt->psn);
 		return MROCE_RX_DONE;
 	case VERDICT_DROP:
+		/* As if it had not come: an ACK would only say that it is
+		 * missing, and bring it back before things are any better.
+		 */
 		return MROCE_RX_DROP;
 	case VERDICT_NAK:
+		path_rx_touch(c, r);
 		return MROCE_RX_DONE;
 	}
 
@@ -202,6 +208,9 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 	if (cl->gen == c->gen && !WARN_ON_ONCE(!r)) {
 		__clear_bit(psn_idx(cl->psn), r->placing);
 		r->n_placing--;
+		/* If not, as if it had not come: see path_rx_data(). */
+		if (ok)
+			path_rx_touch(c, r);
 		/* Acknowledged is placed: not so if its stream has ended or
 		 * failed meanwhile. The next copy will be refused.
 		 */

@@ -860,6 +860,25 @@ static void test_dead_is_silent(struct kunit *test)
 	pair_free(p);
 }
 
+/* A receiver that cannot place for a while is not stormed with copies. */
+static void test_cannot_place(struct kunit *test)
+{
+	struct pair *p = connected(test, 44);
+	struct tstream *b = pair_ts(p, 1, 0);
+	u64 sent;
+
+	b->fail_place = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 20000, 0, false);
+	sent = p->sent;
+	pair_run(p, 20 * MS, NULL);
+	KUNIT_EXPECT_GE(test, p->sent - sent, 14ULL);
+	KUNIT_EXPECT_LT(test, p->sent - sent, 150ULL);
+	b->fail_place = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, pair_ts(p, 0, 0)->n_err_done, 0U);
+	pair_free(p);
+}
+
 /* A QPN does not speak before its former life is silent (rule 25). */
 static void test_quarantine(struct kunit *test)
 {
@@ -1123,6 +1142,7 @@ static struct kunit_case break_cases[] = {
 	KUNIT_CASE(test_time_goes_back),
 	KUNIT_CASE(test_tiny_mtu),
 	KUNIT_CASE(test_dead_is_silent),
+	KUNIT_CASE(test_cannot_place),
 	KUNIT_CASE(test_quarantine),
 	KUNIT_CASE(test_stamps_rise),
 	KUNIT_CASE(test_fence_waits),
