@@ -78,14 +78,14 @@ check_checkpatch() {
 		return
 	fi
 	"$TOP/tools/ci/checkpatch.py" "$src" drivers include tools selftests \
-		>"$log/checkpatch.log"
+		>"$log/checkpatch.out"
 	while read -r line; do
 		case $line in
 		'ok '*) result ok "${line#*- }" ;;
 		'not ok '*) result "not ok" "${line#*- }" ;;
 		*) echo "$line" ;;
 		esac
-	done <"$log/checkpatch.log"
+	done <"$log/checkpatch.out"
 }
 
 our_files() {
