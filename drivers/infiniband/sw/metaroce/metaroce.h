@@ -221,7 +221,8 @@ struct mroce_verbs_ops {
 	struct mroce_stream *(*find)(struct mroce_dev *dev, u32 qpn);
 	/* End of every NAPI poll, no lock held, BH off: completion and async
 	 * event handlers that were collected, sends that came with interrupts
-	 * off. Returns true if it wants to be called again.
+	 * off. @wait: not yet the completion handlers. Returns true if it wants
+	 * to be called again.
 	 */
 	bool (*run_later)(struct mroce_net *mnet, bool wait);
 };

@@ -464,8 +464,8 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 	struct sock *sk = ms->sock->sk;
 	struct mroce_net *mn = ms->mn;
 	struct sk_buff *skb;
-	bool again;
-	u32 i, sent, work = 0;
+	bool again, wait;
+	u32 i, work = 0;
 	int err;
 
 	rcu_read_lock();
@@ -484,7 +484,7 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 	mroce_rx_flush(b);
 	mroce_rx_free_skbs(b);
 	mroce_rx_send_resets(b);
-	sent = b->n_touched;
+	wait = b->n_touched && !ms->waited;
 	for (i = 0; i < b->n_touched; i++) {
 		mroce_tx_kick(b->touched[i]);
 		mroce_nconn_put(b->touched[i]);
@@ -498,8 +498,8 @@ int mroce_rx_poll(struct napi_struct *napi, int budget)
 	 * meets the answer instead, and programs that deal with one event at a
 	 * time get lost. So let the backlog run before, which is next in line.
 	 */
-	ms->waited = sent && !ms->waited;
-	again = mroce_verbs_ops.run_later(mn, ms->waited);
+	again = mroce_verbs_ops.run_later(mn, wait);
+	ms->waited = wait && again;
 	rcu_read_unlock();
 
 	if (again || work >= budget)
