@@ -41,11 +41,8 @@ static void conn_let_go(struct mroce_conn *c)
 {
 	struct mroce_stream *s, *tmp;
 
-	list_for_each_entry_safe(s, tmp, &c->leaving, node) {
-		mroce_stream_left(s);
-		if (!s->claims)
-			s->ops->idle(s);
-	}
+	list_for_each_entry_safe(s, tmp, &c->leaving, node)
+		stream_let_go(s);
 }
 
 static void conn_set_state(struct mroce_conn *c, enum mroce_conn_state to)

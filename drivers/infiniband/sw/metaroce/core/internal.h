@@ -154,6 +154,7 @@ void stream_arm(struct mroce_stream *s, u64 now);
 void stream_timer(struct mroce_stream *s, u64 now);
 u64 stream_due(const struct mroce_stream *s);
 void stream_unbind(struct mroce_stream *s);
+void stream_let_go(struct mroce_stream *s);
 void stream_no_memory(struct mroce_stream *s, u64 now);
 struct mroce_msg *stream_pick(struct mroce_stream *s, u64 now);
 void stream_sent(struct mroce_stream *s, struct mroce_msg *m, u32 len,

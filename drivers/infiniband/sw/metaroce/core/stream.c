@@ -254,6 +254,14 @@ void mroce_stream_left(struct mroce_stream *s)
 	s->quarantine = 0;
 }
 
+/* Nothing that it waits for after it was detached is under way any more. */
+void stream_let_go(struct mroce_stream *s)
+{
+	mroce_stream_left(s);
+	if (!s->claims)
+		s->ops->idle(s);
+}
+
 /* The connection died before anything of the stream was accepted: all of it
  * starts anew on the next incarnation (rule 41).
  */

@@ -336,13 +336,10 @@ void stream_voided(struct mroce_conn *c, struct mroce_slot *sl)
 		if (!s || !s->quarantine || (s->conn != c && s->left != c) ||
 		    --s->quarantine)
 			return;
-		if (s->conn) {
+		if (s->conn)
 			stream_ready(s);
-		} else {
-			mroce_stream_left(s);
-			if (!s->claims)
-				s->ops->idle(s);
-		}
+		else
+			stream_let_go(s);
 		return;
 	}
 	if (sl->flags & MROCE_SLOT_RESP)
