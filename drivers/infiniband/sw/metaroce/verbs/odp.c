@@ -6,8 +6,8 @@
  * of ours, and uses what is there; for what is missing it leaves a mark, queues
  * the MR's work, and the access is tried again later:
  *
- *   packet to be placed	dropped without an acknowledgment; its sender
- *				finds it lost and sends it again
+ *   packet to be placed	dropped, as if it had not come: its sender's
+ *				probes and time-outs bring it back
  *   payload to be sent		the transport asks again soon, as without memory
  *   what takes effect in order	stays at the head of the order
  *   result of an atomic	kept in the request until it can be stored
@@ -276,6 +276,17 @@ static bool usable(unsigned long v, bool write)
 	return page_of(v) && (!write || v & ODP_WRITABLE);
 }
 
+/* The pages [return value, @end) of bytes of an MR that are inside of it. */
+static size_t pages_of(const struct mroce_mr *mr, u64 addr, u64 len,
+		       size_t *end)
+{
+	u64 off = addr - mr->iova + mr->first_off;
+
+	*end = len ? min_t(u64, mr->odp->n,
+			   ((off + len - 1) >> PAGE_SHIFT) + 1) : 0;
+	return off >> PAGE_SHIFT;
+}
+
 /**
  * mroce_odp_ahead - these bytes are going to be used
  * @mr: on-demand MR, referenced
@@ -291,14 +302,11 @@ static bool usable(unsigned long v, bool write)
 int mroce_odp_ahead(struct mroce_mr *mr, u64 addr, u64 len, bool write)
 {
 	struct mroce_odp *o = mr->odp;
-	u64 off = addr - mr->iova + mr->first_off;
-	size_t i = off >> PAGE_SHIFT, end;
 	bool queue = false;
+	size_t i, end;
 	int err = 0;
 
-	if (!len)
-		return 0;
-	end = min_t(u64, o->n, ((off + len - 1) >> PAGE_SHIFT) + 1);
+	i = pages_of(mr, addr, len, &end);
 	end = min(end, i + ODP_AHEAD);
 	for (; i < end; i++) {
 		unsigned long v = look(o, i);
@@ -437,14 +445,11 @@ static int advise(struct mroce_mr *mr, u64 addr, u64 len,
 	bool fault = advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
 	bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	struct mroce_odp *o = mr->odp;
-	u64 off = addr - mr->iova + mr->first_off;
-	size_t i = off >> PAGE_SHIFT, end, n;
 	bool queue = false;
+	size_t i, end, n;
 	int err = 0;
 
-	if (!len)
-		return 0;
-	end = min_t(u64, o->n, ((off + len - 1) >> PAGE_SHIFT) + 1);
+	i = pages_of(mr, addr, len, &end);
 	for (; i < end && !err; i += n) {
 		n = min_t(size_t, end - i, ODP_BATCH);
 		/* what is there already takes no time */
