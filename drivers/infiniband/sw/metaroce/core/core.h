@@ -252,7 +252,8 @@ struct mroce_stream_ops {
 	/*
 	 * Bytes [off, off + len) of a message: append to txd->lin (at
 	 * lin_len, if len <= MROCE_COPY_BYTES) or set frag[] with references.
-	 * 0, -ENOMEM: tried again soon, or -errno: local protection error.
+	 * 0; -ENOMEM, or -EAGAIN of memory that is not there now: tried again
+	 * soon; or -errno: local protection error.
 	 */
 	int (*gather)(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 		      u32 len, struct mroce_txd *txd);

@@ -188,6 +188,12 @@ static void tx_nop(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	cnt_inc(c, MROCE_CNT_TX_NOP);
 }
 
+/* Payload that cannot be gathered now, but may be soon. */
+static bool not_now(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN;
+}
+
 /*
  * Send the packet of a lost slot again: same path, same PSN, same bytes. What
  * cannot be built any more becomes void (a request) or an error (a response).
@@ -240,7 +246,7 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		return true;
 
 	txd_start(txd, p);
-	if (err == -ENOMEM) {
+	if (not_now(err)) {
 		/* Still lost; the path's deadline brings it back. */
 		cnt_inc(c, MROCE_CNT_NOMEM);
 		path_tx_mark_lost(c, p, psn);
@@ -372,7 +378,7 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 						    txd) : 0;
 		if (err) {
 			slot_undo(p);
-			if (err == -ENOMEM) {
+			if (not_now(err)) {
 				stream_no_memory(s, now);
 				return false;
 			}
@@ -468,7 +474,7 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		err = sl->len ? s->ops->gather(s, m, sl->off, sl->len, txd) : 0;
 		if (err) {
 			slot_undo(p);
-			if (err == -ENOMEM) {
+			if (not_now(err)) {
 				stream_no_memory(s, now);
 				return false;
 			}

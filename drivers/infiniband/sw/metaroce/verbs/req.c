@@ -457,9 +457,11 @@ static int gather_copy(struct mroce_qp *qp, struct mroce_swqe *w, u32 off,
 	return 0;
 }
 
-static int gather(struct mroce_qp *qp, struct mroce_swqe *w, u32 off, u32 len,
-		  struct mroce_txd *txd)
+int mroce_req_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
+		     u32 len, struct mroce_txd *txd)
 {
+	struct mroce_qp *qp = mroce_stream_qp(s);
+	struct mroce_swqe *w = msg_swqe(m);
 	int err;
 
 	if (off > w->length || len > w->length - off)
@@ -491,15 +493,6 @@ static int gather(struct mroce_qp *qp, struct mroce_swqe *w, u32 off, u32 len,
 	if (err)
 		mroce_txd_drop(txd);
 	return err;
-}
-
-int mroce_req_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
-		     u32 len, struct mroce_txd *txd)
-{
-	int err = gather(mroce_stream_qp(s), msg_swqe(m), off, len, txd);
-
-	/* page missing or none to be had: the transport asks again soon */
-	return err == -EAGAIN ? -ENOMEM : err;
 }
 
 int mroce_req_check_resp(struct mroce_stream *s, struct mroce_msg *m,

@@ -342,6 +342,19 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	return 0;
 }
 
+/*
+ * The answer of what takes effect in order: 0, @nak, or -EAGAIN, and the queue
+ * pair's work runs when the memory may be there.
+ */
+static int in_turn(struct mroce_qp *qp, int err, int nak)
+{
+	if (err == -EAGAIN)
+		mroce_odp_wait(qp);
+	else if (err)
+		err = nak;
+	return err;
+}
+
 static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 		 u32 len)
 {
@@ -356,11 +369,7 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 		return mroce_qp_is_uc(qp) ? -EACCES : MROCE_NAK_ACCESS;
 	err = mroce_mr_scatter(mr, va, len, mroce_copy_buf, (void *)data, 0);
 	mroce_mr_close(mr);
-	if (err == -EAGAIN) {
-		mroce_odp_wait(qp);
-		return err;
-	}
-	return err ? MROCE_NAK_OP_ERR : 0;
+	return in_turn(qp, err, MROCE_NAK_OP_ERR);
 }
 
 static int read_start(struct mroce_stream *s, struct mroce_rctx *r)
@@ -390,12 +399,8 @@ static int read_start(struct mroce_stream *s, struct mroce_rctx *r)
 	if (err) {
 		kfree(r->copy);
 		r->copy = NULL;
-		if (err != -EAGAIN)
-			return MROCE_NAK_OP_ERR;
-		mroce_odp_wait(qp);
-		return err;
 	}
-	return 0;
+	return in_turn(qp, err, MROCE_NAK_OP_ERR);
 }
 
 static void read_end(struct mroce_stream *s, struct mroce_rctx *r)
@@ -404,9 +409,10 @@ static void read_end(struct mroce_stream *s, struct mroce_rctx *r)
 	r->copy = NULL;
 }
 
-static int gather(struct mroce_qp *qp, struct mroce_rctx *r, u32 off, u32 len,
-		  struct mroce_txd *txd)
+static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
+		       u32 len, struct mroce_txd *txd)
 {
+	struct mroce_qp *qp = mroce_stream_qp(s);
 	u32 left = len, n;
 	struct mroce_mr *mr;
 	void *dst;
@@ -455,15 +461,6 @@ static int gather(struct mroce_qp *qp, struct mroce_rctx *r, u32 off, u32 len,
 	return err;
 }
 
-static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
-		       u32 len, struct mroce_txd *txd)
-{
-	int err = gather(mroce_stream_qp(s), r, off, len, txd);
-
-	/* as mroce_req_gather() */
-	return err == -EAGAIN ? -ENOMEM : err;
-}
-
 static int atomic(struct mroce_stream *s, struct mroce_rctx *r, u64 swap_add,
 		  u64 compare)
 {
@@ -480,11 +477,7 @@ static int atomic(struct mroce_stream *s, struct mroce_rctx *r, u64 swap_add,
 	err = mroce_mr_atomic(mr, r->va, r->opcode, swap_add, compare,
 			      &r->orig);
 	mroce_mr_close(mr);
-	if (err == -EAGAIN) {
-		mroce_odp_wait(qp);
-		return err;
-	}
-	return err ? MROCE_NAK_INV_REQ : 0;
+	return in_turn(qp, err, MROCE_NAK_INV_REQ);
 }
 
 /* ---- placing ------------------------------------------------------------ */

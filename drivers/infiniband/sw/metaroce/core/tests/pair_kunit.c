@@ -57,30 +57,32 @@ static void gather_bytes(const u8 *src, u32 len, struct mroce_txd *txd)
 	txd->frag_bytes = len;
 }
 
-static bool short_of_memory(struct tstream *ts)
+/* Short of it, or of the page with the payload, by turns. */
+static int short_of_memory(struct tstream *ts)
 {
 	if (!ts->no_memory)
-		return false;
-	ts->no_memory--;
-	return true;
+		return 0;
+	return ts->no_memory-- & 1 ? -EAGAIN : -ENOMEM;
 }
 
 static int t_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 		    u32 len, struct mroce_txd *txd)
 {
-	if (short_of_memory(to_ts(s)))
-		return -ENOMEM;
-	gather_bytes(to_ts(s)->buf + to_pm(m)->buf_off + off, len, txd);
-	return 0;
+	int err = short_of_memory(to_ts(s));
+
+	if (!err)
+		gather_bytes(to_ts(s)->buf + to_pm(m)->buf_off + off, len, txd);
+	return err;
 }
 
 static int t_gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 			 u32 len, struct mroce_txd *txd)
 {
-	if (short_of_memory(to_ts(s)))
-		return -ENOMEM;
-	gather_bytes(to_ts(s)->mem + r->va + off, len, txd);
-	return 0;
+	int err = short_of_memory(to_ts(s));
+
+	if (!err)
+		gather_bytes(to_ts(s)->mem + r->va + off, len, txd);
+	return err;
 }
 
 static bool in_mem(u64 va, u32 len)
