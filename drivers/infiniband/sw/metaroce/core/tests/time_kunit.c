@@ -5,14 +5,8 @@
  * again what it waits for, but must not see a lossy or reordering network. Two
  * clocks. And what changes with the years of a connection.
  */
-#include "pair.h"
+#include "forge.h"
 #include "../internal.h"
-
-static bool open_and_done(struct pair *p)
-{
-	return p->side[0].c.state == MROCE_CONN_OPEN &&
-	       p->side[1].c.state == MROCE_CONN_OPEN && pair_all_done(p);
-}
 
 /* Neither endpoint does anything for up to 20 ms, at any time. Afterwards
  * timers may be served before what came in meanwhile.
@@ -58,7 +52,7 @@ static void stall_often(struct kunit *test, void (*stall)(struct pair *p))
 			pair_run(p, pair_rand(p, 2 * MS), NULL);
 			stall(p);
 			KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC,
-							 open_and_done));
+							 pair_open_and_done));
 		}
 		moved += pair_cnt(p, MROCE_CNT_REHOME);
 		KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RX_REORDER), 0ULL);
@@ -98,7 +92,7 @@ static void test_late_acks(struct kunit *test)
 		pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
 		pair_run(p, 100 * US, NULL);
 	}
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	pair_run(p, SEC, NULL);
 	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RX_BADACK), 0ULL);
 	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_ACK_STALE), 0ULL);
@@ -129,7 +123,7 @@ static void test_route_reorders(struct kunit *test)
 	for (i = 0; i < 50; i++)
 		pair_post(p, 0, 0, MROCE_OP_WRITE, 30000, 0, false);
 	p->net.reorder = 2000;
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_RX_REORDER), 0ULL);
 	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_SPURIOUS), 0ULL);
 	pair_free(p);
@@ -147,13 +141,13 @@ static void test_late_retry(struct kunit *test)
 	a->tune.timeout = 1;
 	a->tune.retry_cnt = 0;
 	pair_up(p, 0);
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	for (i = 0; i < 20; i++) {
 		pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
 		pair_pump(p, 0);
 		p->side[0].timers_first = true;
 		p->side[0].stalled = p->now + 50 * MS;
-		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	}
 	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
 	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RETRY), 0ULL);
@@ -172,7 +166,7 @@ static void test_refused_without_memory(struct kunit *test)
 	a->tune.retry_cnt = 7;
 	a->tune.rnr_retry = 3;
 	pair_up(p, 0);
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	pair_ts(p, 1, 0)->s.a.min_rnr_timer = 20;	/* 10.24 ms */
 	pair_post(p, 0, 0, MROCE_OP_SEND, 100, 0, false);
 	pair_pump(p, 0);
@@ -184,7 +178,7 @@ static void test_refused_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->s.rnr_left, 2);
 	KUNIT_EXPECT_GT(test, a->s.hold_until, p->now + 5 * MS);
 	pair_post_recv(p, 1, 0, 2);
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	pair_free(p);
 }
 
@@ -195,13 +189,13 @@ static void test_link_anew(struct kunit *test)
 	int i;
 
 	pair_up(p, 0);
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	p->side[0].link_mtu = 2000;
 	p->side[1].link_mtu = 500;	/* IP fragments below that */
 	for (i = 0; i < 2; i++)
 		conn_lost(&p->side[i].c, p->now);
 	pair_post(p, 0, 0, MROCE_OP_WRITE, 60000, 0, false);
-	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, open_and_done));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	KUNIT_EXPECT_EQ(test, p->side[0].c.peer_mtu, MROCE_MTU_MIN);
 	KUNIT_EXPECT_EQ(test, p->side[1].c.peer_mtu, 2000);
 	KUNIT_EXPECT_EQ(test, p->side[0].c.mtu, MROCE_MTU_MIN);
@@ -250,6 +244,94 @@ static void test_two_clocks(struct kunit *test)
 	pair_free(p);
 }
 
+/* The new route is longer than the old one: that is no standing queue. */
+static void test_longer_route(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 9);
+	int i;
+
+	pair_ts(p, 0, 0)->s.a.timeout = 0;
+	for (i = 0; i < 20; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+
+	/* out for a while, until all paths have timed out and moved */
+	p->net.cut = true;
+	for (i = 0; i < 20; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	pair_run(p, 100 * MS, NULL);
+	p->net.cut = false;
+	p->net.delay_ns = MS;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC, pair_all_done));
+
+	for (i = 0; i < 100; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	/* 600 packets: a dozen round trips of 2 ms, not hundreds */
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 60 * MS, pair_all_done));
+	pair_free(p);
+}
+
+/* The same without any event: the minimum is forgotten after a while. */
+static void test_route_grows(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 10);
+	int i, k;
+
+	for (k = 0; k < 12; k++) {
+		for (i = 0; i < 5; i++)
+			pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+		pair_run(p, SEC, NULL);
+		p->net.delay_ns = MS;
+	}
+	for (i = 0; i < p->side[0].c.n_tx; i++)
+		KUNIT_EXPECT_GE(test, p->side[0].c.tx[i]->min_rtt_ns, 2 * MS - US);
+	pair_free(p);
+}
+
+/* Two CPUs read the clock before they wait for the lock. */
+static void test_time_goes_back(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 19);
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_pkt pkt, ack;
+	u32 ts;
+
+	pair_run(p, SEC, NULL);
+	pkt = forge_write(p, 1, 0, pair_ts(p, 1, 0)->s.msn_rcv, 0, 0);
+	KUNIT_EXPECT_TRUE(test, forge_accept(p, 1, &pkt, NULL));
+	ts = c->rx[FORGED_PATH]->newest_ts;
+	p->now--;
+	pkt = forge_write(p, 1, 0, pair_ts(p, 1, 0)->s.msn_rcv, 0, 0);
+	pkt.ts = ts - 1;
+	KUNIT_EXPECT_TRUE(test, forge_accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_EQ(test, c->rx[FORGED_PATH]->newest_ts, ts);
+	KUNIT_ASSERT_TRUE(test, mroce_conn_tx(c, &p->txd, p->now));
+	KUNIT_ASSERT_EQ(test, MROCE_WIRE_OK,
+			mroce_wire_parse(p->txd.lin, p->txd.lin_len,
+					 p->txd.lin_len, &ack));
+	KUNIT_EXPECT_EQ(test, ack.ack.hold, 0U);
+	pair_free(p);
+}
+
+/* An acknowledgment was handled later by the clock, but earlier: the stamps of a
+ * path rise all the same (rule 27).
+ */
+static void test_stamps_rise(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 23);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_slot sl = {};
+	u32 last;
+
+	last = conn_ts(c, p->now) + 5;
+	c->tx[0]->last_ts = last;
+	c->tx[0]->last_tx_ns = p->now + 1;
+	path_tx_stamp(c, c->tx[0], &sl, p->now);
+	KUNIT_EXPECT_EQ(test, sl.ts, last + 1);
+	pair_free(p);
+}
+
 static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_host_stalls),
 	KUNIT_CASE(test_route_stalls),
@@ -260,6 +342,10 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_link_anew),
 	KUNIT_CASE(test_never_opened),
 	KUNIT_CASE(test_two_clocks),
+	KUNIT_CASE(test_longer_route),
+	KUNIT_CASE(test_route_grows),
+	KUNIT_CASE(test_time_goes_back),
+	KUNIT_CASE(test_stamps_rise),
 	{}
 };
 
