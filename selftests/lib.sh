@@ -628,6 +628,15 @@ delta() { t_delta "$@"; echo "$REPLY"; }
 # grown DEV NAME N: has it changed by at least N?
 grown() { t_delta "$1" "$2"; [ "$REPLY" -ge "$3" ]; }
 
+# unchanged DEV NAME...
+unchanged() {
+	local d=$1 c; shift
+	for c; do
+		t_delta "$d" "$c"
+		[ "$REPLY" = 0 ] || return 1
+	done
+}
+
 # changes DEV...: all counters that changed, for diagnostics
 changes() {
 	local d f

@@ -391,11 +391,26 @@ static void b_case(struct vt_qp *q, const struct rcase *c, bool local,
 	check_area(c, local);
 }
 
+/* Both ends, each with two receives of a region */
+static void connect_with_receives(struct vt_qp *q, const struct vt_qp_attr *at,
+				  struct ibv_mr *lmr)
+{
+	int i, rc;
+
+	vt_qp_create(q, &dev, at);
+	vt_qp_connect(q);
+	for (i = 0; i < 2; i++) {
+		rc = recv_one(q, 100 + i, lbuf + AREA, REGION, lmr->lkey);
+		if (rc)
+			vt_fail("post_recv: %s", strerror(rc));
+	}
+	vt_sync("ready");
+}
+
 static void run_case(const struct rcase *c, bool local, struct ibv_mr *lmr)
 {
 	struct vt_qp_attr at = vt_qp_default;
 	struct vt_qp q;
-	int i, rc;
 
 	if (!vt_want(c->name))
 		return;
@@ -404,14 +419,7 @@ static void run_case(const struct rcase *c, bool local, struct ibv_mr *lmr)
 	vt_fill(lbuf, 4 * AREA, 3, 0);
 	if (local && vt_side == VT_A)
 		vt_fill(area, AREA, 3, -(size_t)0);
-	vt_qp_create(&q, &dev, &at);
-	vt_qp_connect(&q);
-	for (i = 0; i < 2; i++) {
-		rc = recv_one(&q, 100 + i, lbuf + AREA, REGION, lmr->lkey);
-		if (rc)
-			vt_fail("post_recv: %s", strerror(rc));
-	}
-	vt_sync("ready");
+	connect_with_receives(&q, &at, lmr);
 	if (vt_side == VT_A)
 		vt_swap(a_case(&q, c, local, lmr));
 	else
@@ -554,14 +562,7 @@ static void run_uc_case(const struct rcase *c, struct ibv_mr *lmr)
 	at.uc = true;
 	memset(area, CANARY, AREA);
 	vt_fill(lbuf, 4 * AREA, 3, 0);
-	vt_qp_create(&q, &dev, &at);
-	vt_qp_connect(&q);
-	for (i = 0; i < 2; i++) {
-		rc = recv_one(&q, 100 + i, lbuf + AREA, REGION, lmr->lkey);
-		if (rc)
-			vt_fail("post_recv: %s", strerror(rc));
-	}
-	vt_sync("ready");
+	connect_with_receives(&q, &at, lmr);
 	if (vt_side == VT_A) {
 		rc = post_one(&q, c->op, 10, (uintptr_t)lbuf, lmr->lkey, c->len,
 			      addr_of(peer.base, c), key_of(peer.key, c->mr));

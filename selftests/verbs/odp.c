@@ -245,8 +245,11 @@ static uint8_t *map_anon(void *at)
 	return p;
 }
 
-/* Another mapping at the same place is what the region means from then on */
-static void remap(void)
+/*
+ * The peer writes and reads; between two such rounds, and for the last time with
+ * -1, @change does something to the memory.
+ */
+static void five_rounds(const char *verdict, void (*change)(uint8_t *p, int i))
 {
 	struct ibv_mr *m = NULL;
 	uint8_t *p = NULL;
@@ -264,15 +267,25 @@ static void remap(void)
 		if (vt_side == VT_A)
 			continue;
 		check("at B", p, &w1, 31, 0);
-		munmap(p, AREA);
-		map_anon(p);
+		change(p, i);
 	}
+	if (vt_side == VT_B)
+		change(p, -1);
 	vt_qp_destroy(&q);
 	if (m) {
 		ibv_dereg_mr(m);
 		munmap(p, AREA);
 	}
-	vt_verdict("mapped anew");
+	vt_verdict("%s", verdict);
+}
+
+/* Another mapping at the same place is what the region means from then on */
+static void remap(uint8_t *p, int i)
+{
+	if (i < 0)
+		return;
+	munmap(p, AREA);
+	map_anon(p);
 }
 
 /* What cannot be had gives an error, to the peer and to the owner; then it can */
@@ -319,47 +332,24 @@ static void hole(void)
 }
 
 /* After fork() the first who writes gets another page; the device follows */
-static void forks(void)
+static void forks(uint8_t *p, int i)
 {
-	struct ibv_mr *m = NULL;
-	uint8_t *p = NULL;
-	struct vt_qp q;
-	pid_t pid = 0;
-	int i;
+	static pid_t pid;
 
-	vt_qp_create(&q, &dev, &qp_attr);
-	vt_qp_connect(&q);
-	if (vt_side == VT_B) {
-		p = map_anon(NULL);
-		m = reg(p, AREA);
-	}
-	for (i = 0; i < 5; i++) {
-		write_read(&q, p, m ? m->rkey : 0, OK);
-		if (vt_side == VT_A)
-			continue;
-		check("at B", p, &w1, 31, 0);
-		if (pid) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-		}
-		pid = fork();
-		if (!pid) {
-			pause();
-			_exit(0);
-		}
-		/* odd: we copy; even: the device's access has to */
-		memset(p, 7, i & 1 ? AREA : 0);
-	}
 	if (pid) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
+		pid = 0;
 	}
-	vt_qp_destroy(&q);
-	if (m) {
-		ibv_dereg_mr(m);
-		munmap(p, AREA);
+	if (i < 0)
+		return;
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
 	}
-	vt_verdict("fork");
+	/* odd: we copy; even: the device's access has to */
+	memset(p, 7, i & 1 ? AREA : 0);
 }
 
 /* A window on an on-demand region */
@@ -645,9 +635,9 @@ static void both(void)
 		for (j = 0; j < ARRAY_SIZE(side); j++)
 			run_op(&ops[i], side[j][0], side[j][1]);
 	if (!vt.only) {
-		remap();
+		five_rounds("mapped anew", remap);
 		hole();
-		forks();
+		five_rounds("fork", forks);
 		window();
 		dereg_busy();
 		if (vt_side == VT_A) {
