@@ -33,7 +33,7 @@
 
 #include "qp.h"
 
-#ifdef CONFIG_INFINIBAND_ON_DEMAND_PAGING
+#if defined(CONFIG_INFINIBAND_ON_DEMAND_PAGING) && defined(MROCE_ODP)
 
 #define ODP_WRITABLE	1UL		/* beside the page's address */
 #define ODP_BAD		2UL		/* no page: it cannot be had */
@@ -528,4 +528,4 @@ const struct ib_device_ops mroce_odp_ops = {
 	.advise_mr = mroce_advise_mr,
 };
 
-#endif /* CONFIG_INFINIBAND_ON_DEMAND_PAGING */
+#endif /* MROCE_ODP */
