@@ -376,6 +376,7 @@ struct mroce_stream {
 	struct list_head timed;		/* conn->timed: has a deadline */
 	u64 retry_at;			/* T_retry; MROCE_NEVER */
 	u64 progress_ns;		/* it was last started anew */
+	u64 unplaced_ns;		/* no place for an answer since; 0 */
 	u32 life;			/* raised by every attach */
 	bool bound;			/* to this incarnation (rule 41) */
 	bool established;		/* ops->established() was called */

@@ -26,6 +26,8 @@
 #define MROCE_TLP_MIN_NS	(200 * US)
 #define MROCE_MIN_RTT_NS	(10 * SEC)	/* a minimum is believed so long */
 #define MROCE_NOMEM_NS		(1 * MS)	/* try again after so long */
+#define MROCE_UNPLACED_NS	SEC		/* an answer without its memory */
+#define MROCE_UNPLACED_TIMER	16		/* RNR code for 2.56 ms */
 #define MROCE_RETRY_MIN_NS	(4 * MS)
 #define MROCE_NOT_READY_NS	(100 * MS)	/* hold if the QP never times out */
 #define MROCE_NAK_PER_MS	10		/* stateless NAKs */
@@ -201,6 +203,8 @@ void resp_close(struct mroce_stream *s, bool all);
 enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 			    const struct mroce_pkt *pkt, struct mroce_claim *cl,
 			    u64 now);
+void resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
+		   u64 now);
 void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
 void stream_run_order(struct mroce_stream *s, u64 now);
 

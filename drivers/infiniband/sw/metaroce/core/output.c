@@ -145,11 +145,10 @@ static void fill_response(const struct mroce_stream *s,
 
 /* ---- retransmissions ------------------------------------------------------------ */
 
-static u32 first_lost(const struct mroce_path_tx *p)
+/* The next lost one from @psn on, or p->nxt. */
+static u32 next_lost(const struct mroce_path_tx *p, u32 psn)
 {
-	u32 psn;
-
-	for (psn = p->una; psn != p->nxt; psn++)
+	for (; psn != p->nxt; psn++)
 		if (test_bit(psn_idx(psn), p->lost))
 			break;
 	return psn;
@@ -202,11 +201,12 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		     struct mroce_txd *txd, u64 now)
 {
 	struct mroce_slot *sl = &p->slot[psn_idx(psn)];
+	const struct mroce_slot old = *sl;
 	struct mroce_stream *s = sl->s;
 	struct mroce_pkt pkt = {};
 	struct mroce_rctx *r = NULL;
 	struct mroce_msg *m = NULL;
-	int err;
+	int err = 0;
 
 	if (!s)
 		sl->flags |= MROCE_SLOT_VOID;
@@ -219,39 +219,42 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 			sl->flags |= MROCE_SLOT_VOID;
 	}
 
-	path_tx_unmark_lost(c, p, psn);
 	path_tx_stamp(c, p, sl, now);
+	txd_start(txd, p);
+	if (m || r) {
+		sl->hdr_flags |= MROCE_F_RETX;
+		fill_common(c, p, sl, psn, &pkt);
+		if (m)
+			fill_request(s, m, sl, &pkt);
+		else
+			fill_response(s, r, sl, &pkt);
+		if (txd_header(txd, &pkt) && sl->len)
+			err = m ? s->ops->gather(s, m, sl->off, sl->len, txd) :
+				  s->ops->gather_resp(s, r, sl->off, sl->len,
+						      txd);
+		if (not_now(err)) {
+			/* Still lost; the path's deadline brings it back. */
+			cnt_inc(c, MROCE_CNT_NOMEM);
+			*sl = old;
+			return false;
+		}
+	}
+
+	path_tx_unmark_lost(c, p, psn);
 	sl->flags |= MROCE_SLOT_RESENT;
 	__set_bit(psn_idx(psn), p->resent);
 	p->retx_pkts++;
 	cnt_inc(c, MROCE_CNT_TX_RETX);
-	txd_start(txd, p);
 	path_tx_sent(c, p, now);
 
 	if (sl->flags & MROCE_SLOT_VOID) {
 		tx_nop(c, p, psn, txd, now);
 		return true;
 	}
-	sl->hdr_flags |= MROCE_F_RETX;
-	fill_common(c, p, sl, psn, &pkt);
-	if (m)
-		fill_request(s, m, sl, &pkt);
-	else
-		fill_response(s, r, sl, &pkt);
-	if (!txd_header(txd, &pkt) || !sl->len)
-		return true;
-	err = m ? s->ops->gather(s, m, sl->off, sl->len, txd) :
-		  s->ops->gather_resp(s, r, sl->off, sl->len, txd);
 	if (!err)
 		return true;
 
 	txd_start(txd, p);
-	if (not_now(err)) {
-		/* Still lost; the path's deadline brings it back. */
-		cnt_inc(c, MROCE_CNT_NOMEM);
-		path_tx_mark_lost(c, p, psn);
-		return false;
-	}
 	if (r) {
 		/* The source is gone: this PSN says so (rule 22). */
 		r->err = MROCE_NAK_ACCESS;
@@ -274,6 +277,7 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 
 static bool tx_retx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 {
+	u32 psn;
 	int i;
 
 	for (i = 0; i < c->n_tx; i++) {
@@ -281,13 +285,17 @@ static bool tx_retx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 		if (!p->n_lost)
 			continue;
-		if (p->inflight >= p->cc.cwnd_x256 >> 8) {
-			if (!p->rtx_budget)
+		if (p->inflight >= p->cc.cwnd_x256 >> 8 && !p->rtx_budget)
+			continue;
+		/* One whose payload is not there now holds up no other. */
+		for (psn = next_lost(p, p->una); psn != p->nxt;
+		     psn = next_lost(p, psn + 1)) {
+			if (!tx_again(c, p, psn, txd, now))
 				continue;
+			if (p->rtx_budget)
+				p->rtx_budget--;
+			return true;
 		}
-		if (p->rtx_budget)
-			p->rtx_budget--;
-		return tx_again(c, p, first_lost(p), txd, now);
 	}
 	return false;
 }
@@ -346,8 +354,8 @@ static void response_packet(struct mroce_stream *s, struct mroce_rctx *r,
 
 static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 {
+	struct mroce_stream *s, *stuck = NULL;
 	struct mroce_path_tx *p;
-	struct mroce_stream *s;
 	struct mroce_slot *sl;
 	struct mroce_rctx *r;
 	u32 psn;
@@ -362,6 +370,8 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 			list_del_init(&s->resp_ready);
 			continue;
 		}
+		if (s == stuck)
+			return false;	/* all that are left */
 		p = pick_path(c, now);
 		if (!p)
 			return false;
@@ -380,7 +390,9 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 			slot_undo(p);
 			if (not_now(err)) {
 				stream_no_memory(s, now);
-				return false;
+				list_move_tail(&s->resp_ready, &c->resp_ready);
+				stuck = stuck ?: s;
+				continue;
 			}
 			/* The source is gone: say so instead. */
 			r->err = MROCE_NAK_ACCESS;
@@ -475,8 +487,9 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		if (err) {
 			slot_undo(p);
 			if (not_now(err)) {
+				/* held: the next turn takes it off the list */
 				stream_no_memory(s, now);
-				return false;
+				continue;
 			}
 			stream_drain(s, m->msn, MROCE_ST_LOC_PROT);
 			stream_complete(s, now);

@@ -198,6 +198,95 @@ int mroce_claim_place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 	return 0;
 }
 
+/* ---- answers ---------------------------------------------------------------- */
+
+/* Stateless NAKs are limited; the others are bounded by what was sent. */
+bool conn_nak_allowed(struct mroce_conn *c, u64 now)
+{
+	if (elapsed(now, c->nak_ns) >= MS) {
+		c->nak_ns = now;
+		c->nak_tokens = MROCE_NAK_PER_MS;
+	}
+	if (!c->nak_tokens)
+		return false;
+	c->nak_tokens--;
+	return true;
+}
+
+/* Queue a NAK: one per message and batch; a lost one comes again when the
+ * refused packet does.
+ */
+static void nak_add(struct mroce_conn *c, const struct mroce_nak *nak)
+{
+	struct mroce_nak *n;
+	int i;
+
+	for (i = 0; i < c->nak_n; i++) {
+		n = &c->nak[(c->nak_head + i) % MROCE_NAK_RING];
+		if (n->qpn == nak->qpn && n->msn == nak->msn &&
+		    n->code == nak->code)
+			return;
+	}
+	if (c->nak_n == MROCE_NAK_RING)
+		return;
+	c->nak[(c->nak_head + c->nak_n++) % MROCE_NAK_RING] = *nak;
+}
+
+void conn_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u8 code,
+	      u8 timer)
+{
+	const struct mroce_nak nak = {
+		.path = pkt->path,
+		.psn = pkt->psn,
+		.qpn = pkt->data.sqpn,
+		.msn = pkt->data.msn,
+		.attempt = pkt->data.attempt,
+		.code = code,
+		.timer = timer,
+	};
+
+	nak_add(c, &nak);
+}
+
+/* ---- the end of a claim -------------------------------------------------------- */
+
+/*
+ * A packet could not be placed: its memory is not there now. Once that is as if
+ * it had not come, and it comes again. It must not go on so: a PSN that stays
+ * outstanding holds up its path, and with it the other streams. So what fails
+ * again is refused like a Send without a receive. An answer cannot be refused;
+ * if it cannot be placed for long, its stream fails.
+ */
+static void not_placed(struct mroce_conn *c, const struct mroce_claim *cl,
+		       u64 now)
+{
+	struct mroce_stream *s = cl->s;
+
+	if (cl->kind == MROCE_CLAIM_RESP) {
+		if (!s->unplaced_ns)
+			s->unplaced_ns = now;
+		else if (elapsed(now, s->unplaced_ns) > MROCE_UNPLACED_NS)
+			resp_unplaced(s, cl, now);
+	} else if (cl->flags & MROCE_F_RETX) {
+		u8 timer = s->a.min_rnr_timer;
+		struct mroce_nak nak = {
+			.path = cl->path,
+			.psn = cl->psn,
+			.qpn = s->a.dqpn,
+			.msn = cl->msn,
+			.attempt = cl->attempt,
+			.code = MROCE_NAK_RNR,
+			.timer = MROCE_UNPLACED_TIMER,
+		};
+
+		/* a page takes longer than a receive */
+		if (mroce_rnr_ns(timer) > mroce_rnr_ns(nak.timer))
+			nak.timer = timer;
+		cnt_inc(c, MROCE_CNT_RNR_SENT);
+		nak_add(c, &nak);
+	}
+}
+
 void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		       u64 now)
 {
@@ -217,7 +306,10 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		if (ok && alive && stream_rx_wanted(s, cl)) {
 			cnt_add(c, MROCE_CNT_RX_BYTES, cl->len);
 			path_rx_place(c, r, cl->psn);
+			s->unplaced_ns = 0;
 			stream_rx_finish(s, cl, now);
+		} else if (!ok && alive && stream_rx_wanted(s, cl)) {
+			not_placed(c, cl, now);
 		}
 	}
 	mroce_free(cl->kept);
@@ -227,47 +319,7 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		s->ops->idle(s);
 }
 
-/* ---- answers ---------------------------------------------------------------- */
-
-/* Stateless NAKs are limited; the others are bounded by what was sent. */
-bool conn_nak_allowed(struct mroce_conn *c, u64 now)
-{
-	if (elapsed(now, c->nak_ns) >= MS) {
-		c->nak_ns = now;
-		c->nak_tokens = MROCE_NAK_PER_MS;
-	}
-	if (!c->nak_tokens)
-		return false;
-	c->nak_tokens--;
-	return true;
-}
-
-/* Queue a NAK: one per message and batch; a lost one comes again when the
- * refused packet does.
- */
-void conn_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u8 code,
-	      u8 timer)
-{
-	struct mroce_nak *n;
-	int i;
-
-	for (i = 0; i < c->nak_n; i++) {
-		n = &c->nak[(c->nak_head + i) % MROCE_NAK_RING];
-		if (n->qpn == pkt->data.sqpn && n->msn == pkt->data.msn &&
-		    n->code == code)
-			return;
-	}
-	if (c->nak_n == MROCE_NAK_RING)
-		return;
-	n = &c->nak[(c->nak_head + c->nak_n++) % MROCE_NAK_RING];
-	n->path = pkt->path;
-	n->psn = pkt->psn;
-	n->qpn = pkt->data.sqpn;
-	n->msn = pkt->data.msn;
-	n->attempt = pkt->data.attempt;
-	n->code = code;
-	n->timer = timer;
-}
+/* ---- sending answers ---------------------------------------------------------- */
 
 static void txd_bare(struct mroce_txd *txd, const struct mroce_pkt *pkt,
 		     const struct mroce_path_rx *r)

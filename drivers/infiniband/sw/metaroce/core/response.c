@@ -297,6 +297,18 @@ enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 	return VERDICT_CLAIM;
 }
 
+/* The memory for an answer does not come. */
+void resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
+		   u64 now)
+{
+	struct mroce_msg *m = resp_msg(s, cl->msn, cl->cookie);
+
+	if (!m)
+		return;
+	stream_drain(s, m->msn, MROCE_ST_LOC_PROT);
+	stream_complete(s, now);
+}
+
 void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 {
 	struct mroce_msg *m = resp_msg(s, cl->msn, cl->cookie);

@@ -314,6 +314,8 @@ void stream_acked(struct mroce_conn *c, struct mroce_slot *sl, u64 now)
 	m->probing = false;
 	if (s->probe == m)
 		s->probe = NULL;
+	if (m->attempt && m->state == MROCE_M_SENT && !m->unacked)
+		s->rnr_left = s->a.rnr_retry;	/* what was refused is not now */
 	if (op_is_consuming(m->opcode) && m->state == MROCE_M_SENT &&
 	    !m->unacked) {
 		s->rnr_left = s->a.rnr_retry;
@@ -518,7 +520,8 @@ void stream_nak(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	case MROCE_NAK_CLOSED:
 		/* A WRITE_IMM without a receive: only the LAST packet. */
 		whole = !(m->opcode == MROCE_OP_WRITE_IMM &&
-			  pkt->nak.code == MROCE_NAK_RNR && sl->off);
+			  pkt->nak.code == MROCE_NAK_RNR && sl->off &&
+			  sl->hdr_flags & MROCE_F_LAST);
 		if (op_is_fetch(m->opcode) && m->state == MROCE_M_SENT &&
 		    m->unacked > 1)
 			whole = false;
