@@ -294,8 +294,12 @@ t_clean_links() {
 	local l rc=0
 	: >"$t_tmp/clean"
 	for l in $(t_links); do
-		timeout $((10 * T_SLOW)) rdma link del "$l" >>"$t_tmp/clean" 2>&1 ||
-			{ rc=1; echo "rdma link del $l failed" >>"$t_tmp/clean"; }
+		timeout $((10 * T_SLOW)) rdma link del "$l" >>"$t_tmp/clean" 2>&1 &&
+			continue
+		# It may have gone with its netdev meanwhile
+		[[ $'\n'$(t_links)$'\n' == *$'\n'$l$'\n'* ]] || continue
+		rc=1
+		echo "rdma link del $l failed" >>"$t_tmp/clean"
 	done
 	t_wait 5 t_no_links || { rc=1; rdma link >>"$t_tmp/clean" 2>&1; }
 	return $rc
