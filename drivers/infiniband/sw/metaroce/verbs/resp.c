@@ -372,6 +372,12 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 	return in_turn(qp, err, MROCE_NAK_OP_ERR);
 }
 
+static void read_end(struct mroce_stream *s, struct mroce_rctx *r)
+{
+	kfree(r->copy);
+	r->copy = NULL;
+}
+
 static int read_start(struct mroce_stream *s, struct mroce_rctx *r)
 {
 	struct mroce_qp *qp = mroce_stream_qp(s);
@@ -382,31 +388,39 @@ static int read_start(struct mroce_stream *s, struct mroce_rctx *r)
 	r->copy = NULL;
 	if (!r->len)
 		return 0;
-	mr = remote_open(qp, r->rkey, r->va, r->len, IB_ACCESS_REMOTE_READ);
-	if (!mr)
-		return MROCE_NAK_ACCESS;
-	if (r->len <= MROCE_READ_COPY_BYTES) {
-		/* without memory for it the data is read when it is sent */
+	/* without memory for it the data is read when it is sent */
+	if (r->len <= MROCE_READ_COPY_BYTES)
 		r->copy = kmalloc(r->len, GFP_ATOMIC | __GFP_NOWARN);
-		if (r->copy)
-			err = mroce_mr_to_buf(mr, r->va, r->copy, r->len);
+	mr = remote_open(qp, r->rkey, r->va, r->len, IB_ACCESS_REMOTE_READ);
+	if (!mr) {
+		read_end(s, r);
+		return MROCE_NAK_ACCESS;
 	}
+	if (r->copy)
+		err = mroce_mr_to_buf(mr, r->va, r->copy, r->len);
 	/*
 	 * No reference is kept: how long the peer takes must not decide when
 	 * an MR can be deregistered. The key is looked up for each packet.
 	 */
 	mroce_mr_close(mr);
-	if (err) {
-		kfree(r->copy);
-		r->copy = NULL;
-	}
+	if (err)
+		read_end(s, r);
 	return in_turn(qp, err, MROCE_NAK_OP_ERR);
 }
 
-static void read_end(struct mroce_stream *s, struct mroce_rctx *r)
+/* Bytes of a Read's source, as they are now. */
+static int source_copy(struct mroce_qp *qp, struct mroce_rctx *r, u64 addr,
+		       u32 len, void *dst)
 {
-	kfree(r->copy);
-	r->copy = NULL;
+	struct mroce_mr *mr;
+	int err;
+
+	mr = remote_open(qp, r->rkey, addr, len, IB_ACCESS_REMOTE_READ);
+	if (!mr)
+		return -EACCES;
+	err = mroce_mr_to_buf(mr, addr, dst, len);
+	mroce_mr_close(mr);
+	return err;
 }
 
 static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
@@ -432,18 +446,18 @@ static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 	}
 
 	addr = r->va + off;
-	mr = remote_open(qp, r->rkey, addr, len, IB_ACCESS_REMOTE_READ);
-	if (!mr)
-		return -EACCES;
 	if (len <= MROCE_COPY_BYTES) {
-		err = mroce_mr_to_buf(mr, addr, txd->lin + txd->lin_len, len);
+		err = source_copy(qp, r, addr, len, txd->lin + txd->lin_len);
 		if (!err)
 			txd->lin_len += len;
-		mroce_mr_close(mr);
 		return err;
 	}
 
+	mr = remote_open(qp, r->rkey, addr, len, IB_ACCESS_REMOTE_READ);
+	if (!mr)
+		return -EACCES;
 	err = mroce_txd_ref(txd, mr, addr, len);
+	mroce_mr_close(mr);
 	if (err == -E2BIG) {
 		mroce_txd_drop(txd);
 		for (err = 0; left && !err; left -= n, addr += n) {
@@ -452,12 +466,11 @@ static int gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 				err = -ENOMEM;
 				break;
 			}
-			err = mroce_mr_to_buf(mr, addr, dst, n);
+			err = source_copy(qp, r, addr, n, dst);
 		}
 	}
 	if (err)
 		mroce_txd_drop(txd);
-	mroce_mr_close(mr);
 	return err;
 }
 
