@@ -149,6 +149,8 @@ void mroce_qp_work(struct mroce_qp *qp)
 			mroce_stream_resume(&qp->x->s, mroce_net_ops.now());
 		if (conn && qp->state == IB_QPS_RTS)
 			mroce_sq_pump(qp);
+		if (conn && qp->state == IB_QPS_SQD)
+			mroce_sq_complete(qp);
 		if (qp->state == IB_QPS_ERR)
 			more = mroce_qp_flush(qp, MROCE_FLUSH_BUDGET);
 		mroce_qp_unlock(qp);

@@ -115,10 +115,15 @@ static bool complete_some(struct mroce_qp *qp)
 static void check_drained(struct mroce_qp *qp)
 {
 	const struct mroce_stream *s = &qp->x->s;
+	struct mroce_sq *sq = &qp->sq;
 
 	if (!qp->draining || qp->state != IB_QPS_SQD)
 		return;
 	if (s->cur || s->msn_snd != s->msn_una)
+		return;
+	/* one came back, and its result waits for a page */
+	if (sq->cons != sq->next &&
+	    mroce_sq_slot(sq, sq->cons)->flags & MROCE_W_DONE)
 		return;
 	qp->draining = false;
 	if (qp->attr.en_sqd_async_notify)
