@@ -15,9 +15,10 @@
  *   window	 of a part of a user MR; see mw.c
  *
  * mr->users counts who is touching memory through a fast-reg MR or a window
- * right now; or through an on-demand MR, see there. Invalidation first kills the
- * key, then waits for those; each of them is a copy of less than a packet with
- * BH and preemption off.
+ * right now; or through an on-demand MR or a window of one, see odp.c.
+ * Invalidation first kills the key, then waits for those; each of them is a copy
+ * of less than a packet with BH and preemption off. Nothing in between may take
+ * a lock that sleeps on PREEMPT_RT: no memory is allocated or freed there.
  */
 #include <linux/atomic.h>
 #include <linux/log2.h>
@@ -425,6 +426,30 @@ static bool mr_counts(const struct mroce_mr *mr)
 	       mr->type == MROCE_MR_WINDOW || mr->odp;
 }
 
+/* The on-demand MR that a window, begun, leads to. */
+static struct mroce_mr *odp_target(const struct mroce_mr *mr)
+{
+	return mr->type == MROCE_MR_WINDOW && mr->target->odp ? mr->target :
+								NULL;
+}
+
+static void user_begin(struct mroce_mr *mr)
+{
+	/* Who invalidates spins: be quick, also where BH off is preemptible. */
+	preempt_disable();
+	atomic_inc(&mr->users);
+	/* Either invalidation sees the user, or the user sees it. */
+	smp_mb__after_atomic();
+}
+
+static void user_end(struct mroce_mr *mr)
+{
+	/* All accesses are done before the count falls. */
+	smp_mb__before_atomic();
+	atomic_dec(&mr->users);
+	preempt_enable();
+}
+
 /**
  * mroce_mr_begin - touch the memory of an MR
  * @mr: referenced
@@ -434,29 +459,35 @@ static bool mr_counts(const struct mroce_mr *mr)
  */
 bool mroce_mr_begin(struct mroce_mr *mr, u32 key)
 {
+	struct mroce_mr *target;
+
 	if (!mr_counts(mr))
 		return true;
-	/* Who invalidates spins: be quick, also where BH off is preemptible. */
-	preempt_disable();
-	atomic_inc(&mr->users);
-	/* Either invalidation sees the user, or the user sees it. */
-	smp_mb__after_atomic();
+	user_begin(mr);
 	/* A new mapping is complete if the state says so. */
-	if (smp_load_acquire(&mr->state) == MROCE_MR_VALID &&
-	    READ_ONCE(mr->key) == key)
-		return true;
-	mroce_mr_end(mr);
-	return false;
+	if (smp_load_acquire(&mr->state) != MROCE_MR_VALID ||
+	    READ_ONCE(mr->key) != key) {
+		user_end(mr);
+		return false;
+	}
+	/* Its pages go without asking the window. */
+	target = odp_target(mr);
+	if (target)
+		user_begin(target);
+	return true;
 }
 
 void mroce_mr_end(struct mroce_mr *mr)
 {
+	struct mroce_mr *target;
+
 	if (!mr_counts(mr))
 		return;
-	/* All accesses are done before the count falls. */
-	smp_mb__before_atomic();
-	atomic_dec(&mr->users);
-	preempt_enable();
+	/* The window keeps the target: it goes last. */
+	target = odp_target(mr);
+	if (target)
+		user_end(target);
+	user_end(mr);
 }
 
 /**

@@ -16,7 +16,8 @@
  * an MR with windows is neither deregistered nor changed. Who touches memory
  * does so between mroce_mr_begin() and mroce_mr_end(), and a window stops being
  * bound only after mroce_mr_kill() has waited for those. So the MR is there
- * for all that got past mroce_mr_begin(); who comes later is refused there.
+ * for all that got past mroce_mr_begin(); who comes later is refused there. They
+ * count in an on-demand MR, too, whose pages may go while it is there.
  */
 #include "qp.h"
 
