@@ -80,39 +80,27 @@ void mroce_odp_wake(struct mroce_dev *dev)
  * mroce_odp_wait - do the queue pair's work again when pages have come
  * @qp: an access for it gave -EAGAIN
  *
- * Any context, any lock held. It may be woken for nothing.
+ * Any context, any lock held. The work that was queued for the access may have
+ * ended before we are on the list. So the first call only puts it there and has
+ * it tried once more: what is missing then has a mark that is still to be served,
+ * and who serves it looks at the list afterwards.
  */
 void mroce_odp_wait(struct mroce_qp *qp)
 {
-	struct mroce_dev *dev = qp->dev;
-
 	if (test_and_set_bit(MROCE_QP_ODP, &qp->bits))
 		return;
 	if (!refcount_inc_not_zero(&qp->x->ref))
 		return;		/* being destroyed: nothing matters */
-	llist_add(&qp->odp_wait, &dev->odp_waiters);
-	/* pairs with busy_end(): it sees us, or we see that it has been */
-	smp_mb();
-	if (!atomic_read(&dev->odp_busy))
-		mroce_odp_wake(dev);
-}
-
-static void busy_end(struct mroce_dev *dev)
-{
-	atomic_dec(&dev->odp_busy);
-	smp_mb__after_atomic();		/* see mroce_odp_wait() */
-	mroce_odp_wake(dev);
+	llist_add(&qp->odp_wait, &qp->dev->odp_waiters);
+	mroce_qp_defer(qp);
 }
 
 /* ---- bringing pages in -------------------------------------------------- */
 
+/* Marks were made. The work wakes those who wait when it has served them. */
 static void queue_fault(struct mroce_odp *o)
 {
-	struct mroce_dev *dev = o->mr->dev;
-
-	atomic_inc(&dev->odp_busy);
-	if (!queue_work(dev->odp_wq, &o->work))
-		atomic_dec(&dev->odp_busy);
+	queue_work(o->mr->dev->odp_wq, &o->work);
 }
 
 static int map_pages(struct mroce_odp *o, size_t first, size_t n, bool write,
@@ -187,7 +175,7 @@ static void odp_work(struct work_struct *work)
 			cond_resched();
 		}
 	}
-	busy_end(o->mr->dev);
+	mroce_odp_wake(o->mr->dev);
 }
 
 /* ---- the mm takes pages back -------------------------------------------- */
@@ -369,8 +357,9 @@ void mroce_odp_free(struct mroce_mr *mr)
 
 	if (!o)
 		return;
+	/* who waits for its pages learns that there is no such region */
 	if (cancel_work_sync(&o->work))
-		busy_end(mr->dev);
+		mroce_odp_wake(mr->dev);
 	if (o->umem) {
 		mutex_lock(&o->umem->umem_mutex);
 		if (o->page)
