@@ -385,7 +385,40 @@ static bool mr_allows(const struct mroce_mr *mr, int access, u64 from)
 }
 
 /**
- * mroce_mr_get - look up a key
+ * mroce_mr_ahead - these bytes are going to be used
+ * @mr: referenced
+ * @key: under which it was looked up
+ * @addr: address in the MR
+ * @len: bytes
+ * @write: they will be written
+ *
+ * Starts to bring in what is missing of on-demand memory. BH off, for a window.
+ *
+ * Return: false if they cannot be had; the caller must make that known, see
+ * mroce_odp_ahead().
+ */
+bool mroce_mr_ahead(struct mroce_mr *mr, u32 key, u64 addr, u64 len, bool write)
+{
+	struct mroce_mr *at;
+	bool ok;
+
+	if (mr->odp)
+		return !mroce_odp_ahead(mr, addr, len, write);
+	if (mr->type != MROCE_MR_WINDOW)
+		return true;
+	/* only begun it leads somewhere, and stays what it is */
+	if (!mroce_mr_begin(mr, key))
+		return false;
+	at = mr->target;
+	ok = mroce_mr_in_range(mr, addr, len) &&
+	     (!at->odp || !mroce_odp_ahead(at, mr->target_addr + addr - mr->iova,
+					   len, write));
+	mroce_mr_end(mr);
+	return ok;
+}
+
+/**
+ * mroce_mr_lookup - look up a key
  * @dev: device
  * @pd: of the queue pair
  * @key: lkey or rkey
@@ -398,8 +431,9 @@ static bool mr_allows(const struct mroce_mr *mr, int access, u64 from)
  *
  * Return: the MR with a reference, or NULL.
  */
-struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
-			      u64 addr, u64 len, int access, u64 from)
+struct mroce_mr *mroce_mr_lookup(struct mroce_dev *dev, struct ib_pd *pd,
+				 u32 key, u64 addr, u64 len, int access,
+				 u64 from)
 {
 	struct mroce_mr *mr;
 
@@ -412,8 +446,33 @@ struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
 	 * and mroce_mr_piece() decide.
 	 */
 	if (smp_load_acquire(&mr->state) == MROCE_MR_VALID &&
-	    mr_allows(mr, access, from) && mroce_mr_in_range(mr, addr, len) &&
-	    (!mr->odp || !mroce_odp_ahead(mr, addr, len, access & MR_WRITE)))
+	    mr_allows(mr, access, from) && mroce_mr_in_range(mr, addr, len))
+		return mr;
+	mroce_mr_put(mr);
+	return NULL;
+}
+
+/**
+ * mroce_mr_get - look up a key, to use these bytes
+ * @dev: device
+ * @pd: of the queue pair
+ * @key: lkey or rkey
+ * @addr: first byte wanted
+ * @len: bytes wanted
+ * @access: rights wanted (IB_ACCESS_*)
+ * @from: as for mroce_mr_lookup()
+ *
+ * mroce_mr_lookup() and mroce_mr_ahead(). That there is none must be made known.
+ *
+ * Return: the MR with a reference, or NULL.
+ */
+struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
+			      u64 addr, u64 len, int access, u64 from)
+{
+	struct mroce_mr *mr;
+
+	mr = mroce_mr_lookup(dev, pd, key, addr, len, access, from);
+	if (!mr || mroce_mr_ahead(mr, key, addr, len, access & MR_WRITE))
 		return mr;
 	mroce_mr_put(mr);
 	return NULL;

@@ -15,18 +15,26 @@
  *
  * The last three have a queue pair that waits: mroce_odp_wait().
  *
+ * A page that cannot be had is an error of the access, which somebody must be
+ * told: who asks mroce_odp_ahead() before the next try. Only what an access has
+ * stood before is remembered as bad, apart for reading and writing, for a short
+ * while, and until it has been told: something may be mapped there later, and a
+ * mapping that comes where nothing was is not announced by the mm.
+ *
  * The pages have no reference. They are ours until the mm says that they go
  * (odp_invalidate()), and who touches one does so between mroce_mr_begin() and
  * mroce_mr_end(), which count in mr->users. An invalidation
  * 1. raises o->blocked: who begins after that finds no page at all,
  * 2. waits until those who began before have ended: each of them copies less
- *    than a packet, with BH and preemption off,
+ *    than a packet, with BH and preemption off; who comes through a window
+ *    counts in the window and in the MR,
  * 3. forgets the pages, and lowers o->blocked.
  * Pages enter the array under the umem's mutex, after the check that no
  * invalidation came in between; they need no waiting.
  */
 #include <linux/bitmap.h>
 #include <linux/hmm.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -36,24 +44,36 @@
 #if defined(CONFIG_INFINIBAND_ON_DEMAND_PAGING) && defined(MROCE_ODP)
 
 #define ODP_WRITABLE	1UL		/* beside the page's address */
-#define ODP_BAD		2UL		/* no page: it cannot be had */
 #define ODP_MAX_PAGES	BIT(27)		/* of a region */
 #define ODP_AHEAD	1024		/* pages looked at for one message */
 #define ODP_BATCH	256		/* pages faulted in at a time */
+/* Longer than the time from one try of an access to the next, mostly. */
+#define ODP_BAD_TIME	(2 * HZ)
+
+/* A bit for each page. */
+struct odp_bits {
+	unsigned long *want;		/* to be brought in */
+	unsigned long *need;		/* an access stands before it */
+	unsigned long *bad;		/* it could not be had; see ->bad_at */
+};
 
 struct mroce_odp {
 	struct mroce_mr *mr;
 	struct ib_umem_odp *umem;
-	unsigned long *page;		/* struct page, flags; 0: missing */
+	unsigned long *page;		/* struct page, flag; 0: missing */
 	size_t n;
-	unsigned long *want[2];		/* bits: to be brought in; [1] to write */
+	struct odp_bits bits[2];	/* to read, to write */
+	unsigned long *all_bits;	/* memory of those */
+	unsigned long bad_at;		/* jiffies, when the last became bad */
+	unsigned int told;		/* how often somebody heard of a bad one */
+	raw_spinlock_t lock;		/* leaf: sets bad; told, and clears bad */
 	atomic_t blocked;		/* invalidations under way */
 	struct work_struct work;
 };
 
 static struct page *page_of(unsigned long v)
 {
-	return (struct page *)(v & ~(ODP_WRITABLE | ODP_BAD));
+	return (struct page *)(v & ~ODP_WRITABLE);
 }
 
 /* ---- queue pairs that wait ---------------------------------------------- */
@@ -103,12 +123,24 @@ static void queue_fault(struct mroce_odp *o)
 	queue_work(o->mr->dev->odp_wq, &o->work);
 }
 
+/* The umem's mutex held. */
+static void map_page(struct mroce_odp *o, size_t i, unsigned long v)
+{
+	if (READ_ONCE(o->page[i]) != v)
+		mroce_dev_count(o->mr->dev, MROCE_DCNT_ODP_PAGES);
+	/* pairs with look() */
+	smp_store_release(&o->page[i], v);
+	clear_bit(i, o->bits[0].bad);
+	if (v & ODP_WRITABLE)
+		clear_bit(i, o->bits[1].bad);
+}
+
 static int map_pages(struct mroce_odp *o, size_t first, size_t n, bool write,
 		     bool fault)
 {
 	struct ib_umem_odp *u = o->umem;
 	u64 va = ib_umem_start(u) + ((u64)first << PAGE_SHIFT);
-	unsigned long pfn, v, come = 0;
+	unsigned long pfn, v;
 	size_t i;
 	int ret;
 
@@ -125,53 +157,103 @@ static int map_pages(struct mroce_odp *o, size_t first, size_t n, bool write,
 		v = (unsigned long)hmm_pfn_to_page(pfn);
 		if (pfn & HMM_PFN_WRITE)
 			v |= ODP_WRITABLE;
-		come += v != READ_ONCE(o->page[i]);
-		/* pairs with look() */
-		smp_store_release(&o->page[i], v);
+		map_page(o, i, v);
 	}
 	mutex_unlock(&u->umem_mutex);
-	this_cpu_add(o->mr->dev->stats->cnt[MROCE_DCNT_ODP_PAGES], come);
 	return 0;
 }
 
-/* The same; if not all can be had, those that can. */
-static int fault_pages(struct mroce_odp *o, size_t first, size_t n, bool write)
+/* Beyond this time nobody is told any more. */
+static bool bad_is_old(const struct mroce_odp *o)
 {
-	int err = map_pages(o, first, n, write, true), ret = err;
+	return time_after(jiffies, READ_ONCE(o->bad_at) + ODP_BAD_TIME);
+}
 
-	if (!err)
-		return 0;
-	if (n == 1) {
+/*
+ * The work's alone. @told: as it was when the access stood before the page. If
+ * somebody has heard of a bad page since, it may have been for this access, which
+ * is over then; if it was for another, this one comes again.
+ */
+static void set_bad(struct mroce_odp *o, size_t i, bool write,
+		    unsigned int told)
+{
+	unsigned long flags;
+
+	/* what is old must not look new with it */
+	if (bad_is_old(o)) {
+		bitmap_zero(o->bits[0].bad, o->n);
+		bitmap_zero(o->bits[1].bad, o->n);
+	}
+	raw_spin_lock_irqsave(&o->lock, flags);
+	if (o->told == told) {
+		WRITE_ONCE(o->bad_at, jiffies);
+		set_bit(i, o->bits[write].bad);
+	}
+	raw_spin_unlock_irqrestore(&o->lock, flags);
+}
+
+/*
+ * It is an error now, which ends the access: forget it for these pages, and what
+ * still waits for its turn. If that was another's, it comes again.
+ */
+static void tell(struct mroce_odp *o, size_t i, size_t end, bool write)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&o->lock, flags);
+	WRITE_ONCE(o->told, o->told + 1);
+	for (; i < end; i++) {
+		clear_bit(i, o->bits[write].need);
+		clear_bit(i, o->bits[write].bad);
+	}
+	raw_spin_unlock_irqrestore(&o->lock, flags);
+}
+
+/* Bring pages in; if not all can be had, those that can. */
+static void fault_pages(struct mroce_odp *o, size_t first, size_t n, bool write,
+			const unsigned long *need, unsigned int told)
+{
+	size_t i;
+	int err;
+
+	if (!map_pages(o, first, n, write, true))
+		return;
+	for (i = 0; i < n; i++) {
+		err = map_pages(o, first + i, 1, write, true);
 		/*
-		 * Seen, and forgotten, by the next who wants it. Busy is who
-		 * met one invalidation after the other: that ends.
+		 * Busy is who met one invalidation after the other: that ends.
+		 * Who did not stand before it hears nothing: it was a hint.
 		 */
-		if (err != -EBUSY)
-			cmpxchg(&o->page[first], 0, ODP_BAD);
-		return err;
+		if (err && err != -EBUSY && test_bit(i, need))
+			set_bad(o, first + i, write, told);
+		cond_resched();
 	}
-	while (n--) {
-		err = fault_pages(o, first++, 1, write);
-		ret = err ?: ret;
-	}
-	return ret;
 }
 
 static void odp_work(struct work_struct *work)
 {
 	struct mroce_odp *o = container_of(work, struct mroce_odp, work);
+	DECLARE_BITMAP(need, ODP_BATCH);
+	unsigned int told;
 	size_t i, j, k;
 	int write;
 
 	for (write = 1; write >= 0; write--) {
-		unsigned long *want = o->want[write];
+		struct odp_bits *b = &o->bits[write];
 
-		for (i = 0; (i = find_next_bit(want, o->n, i)) < o->n; i = j) {
-			j = find_next_zero_bit(want, min(o->n, i + ODP_BATCH),
-					       i);
-			for (k = i; k < j; k++)
-				clear_bit(k, want);
-			fault_pages(o, i, j - i, write);
+		for (i = 0; (i = find_next_bit(b->want, o->n, i)) < o->n;
+		     i = j) {
+			j = find_next_zero_bit(b->want,
+					       min(o->n, i + ODP_BATCH), i);
+			bitmap_zero(need, ODP_BATCH);
+			told = READ_ONCE(o->told);
+			for (k = i; k < j; k++) {
+				clear_bit(k, b->want);
+				/* orders the two; see stand_before() */
+				if (test_and_clear_bit(k, b->need))
+					__set_bit(k - i, need);
+			}
+			fault_pages(o, i, j - i, write, need, told);
 			cond_resched();
 		}
 	}
@@ -252,13 +334,6 @@ static unsigned long look(const struct mroce_odp *o, size_t i)
 	return smp_load_acquire(&o->page[i]);
 }
 
-/* True if the mark is new. */
-static bool mark(struct mroce_odp *o, size_t i, bool write)
-{
-	return !test_bit(i, o->want[write]) &&
-	       !test_and_set_bit(i, o->want[write]);
-}
-
 static bool usable(unsigned long v, bool write)
 {
 	return page_of(v) && (!write || v & ODP_WRITABLE);
@@ -275,52 +350,73 @@ static size_t pages_of(const struct mroce_mr *mr, u64 addr, u64 len,
 	return off >> PAGE_SHIFT;
 }
 
+/* True if the mark is new: the work has to be queued. */
+static bool mark(struct mroce_odp *o, size_t i, bool write)
+{
+	unsigned long *want = o->bits[write].want;
+
+	return !test_bit(i, want) && !test_and_set_bit(i, want);
+}
+
+/* An access cannot go on without page @i. */
+static void stand_before(struct mroce_odp *o, size_t i, bool write)
+{
+	set_bit(i, o->bits[write].need);
+	/* pairs with odp_work(): who takes the mark finds the need */
+	smp_mb__after_atomic();
+	if (mark(o, i, write))
+		queue_fault(o);
+}
+
+static bool is_bad(const struct mroce_odp *o, size_t i, bool write)
+{
+	return test_bit(i, o->bits[write].bad) && !bad_is_old(o);
+}
+
 /**
  * mroce_odp_ahead - these bytes are going to be used
- * @mr: on-demand MR, referenced
+ * @mr: on-demand MR that cannot go away
  * @addr: address in the MR
  * @len: bytes, inside of it
  * @write: they will be written
  *
  * Starts to bring in what is missing of them. Any context.
  *
- * Return: 0, or -EFAULT if the last try has shown that they cannot be had;
- * the next one begins anew.
+ * Return: 0, or -EFAULT if an access has shown that they cannot be had. The
+ * caller must make that known: the next who asks begins anew.
  */
 int mroce_odp_ahead(struct mroce_mr *mr, u64 addr, u64 len, bool write)
 {
 	struct mroce_odp *o = mr->odp;
+	size_t first, i, end;
 	bool queue = false;
-	size_t i, end;
-	int err = 0;
 
-	i = pages_of(mr, addr, len, &end);
-	end = min(end, i + ODP_AHEAD);
-	for (; i < end; i++) {
-		unsigned long v = look(o, i);
-
-		if (likely(usable(v, write)))
+	first = pages_of(mr, addr, len, &end);
+	end = min(end, first + ODP_AHEAD);
+	for (i = first; i < end; i++) {
+		if (likely(usable(look(o, i), write)))
 			continue;
-		if (v == ODP_BAD) {
-			cmpxchg(&o->page[i], ODP_BAD, 0);
-			err = -EFAULT;
+		if (is_bad(o, i, write))
 			break;
-		}
 		queue |= mark(o, i, write);
 	}
 	if (queue)
 		queue_fault(o);
-	return err;
+	if (i >= end)
+		return 0;
+	tell(o, first, end, write);
+	return -EFAULT;
 }
 
 /**
  * mroce_odp_piece - mroce_mr_piece() of an on-demand MR
- * @mr: referenced and begun
+ * @mr: begun
  * @off: from the start of its first page
  * @n: bytes wanted; gets the bytes there
  * @write: they will be written
  *
- * Return: kernel address, or ERR_PTR: -EAGAIN if it is not there now.
+ * Return: kernel address, or ERR_PTR: -EAGAIN if it is not there now; whether
+ * it can ever be, mroce_odp_ahead() says before the next try.
  */
 void *mroce_odp_piece(struct mroce_mr *mr, u64 off, u32 *n, bool write)
 {
@@ -336,10 +432,8 @@ void *mroce_odp_piece(struct mroce_mr *mr, u64 off, u32 *n, bool write)
 		*n = min_t(u32, *n, PAGE_SIZE - po);
 		return page_address(page_of(v)) + po;
 	}
-	if (v == ODP_BAD)
-		return ERR_PTR(-EFAULT);
-	if (mark(o, i, write))
-		queue_fault(o);
+	if (!is_bad(o, i, write))
+		stand_before(o, i, write);
 	return ERR_PTR(-EAGAIN);
 }
 
@@ -349,7 +443,7 @@ void *mroce_odp_piece(struct mroce_mr *mr, u64 off, u32 *n, bool write)
  * mroce_odp_free - let the memory go
  * @mr: without references
  *
- * Without references nobody begins, and nobody queues the work.
+ * Without references, and windows, nobody begins, and nobody queues the work.
  */
 void mroce_odp_free(struct mroce_mr *mr)
 {
@@ -369,8 +463,7 @@ void mroce_odp_free(struct mroce_mr *mr)
 		ib_umem_odp_release(o->umem);
 	}
 	kvfree(o->page);
-	kvfree(o->want[0]);
-	kvfree(o->want[1]);
+	kvfree(o->all_bits);
 	kfree(o);
 	mr->odp = NULL;
 	mr->umem = NULL;
@@ -390,6 +483,8 @@ int mroce_odp_init(struct mroce_mr *mr, u64 start, u64 length, int access)
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 	struct ib_umem_odp *u;
 	struct mroce_odp *o;
+	size_t words;
+	int w;
 
 	/* all of the address space ("implicit") is too much as well */
 	if (!length || length >> PAGE_SHIFT >= ODP_MAX_PAGES)
@@ -399,6 +494,7 @@ int mroce_odp_init(struct mroce_mr *mr, u64 start, u64 length, int access)
 		return -ENOMEM;
 	o->mr = mr;
 	INIT_WORK(&o->work, odp_work);
+	raw_spin_lock_init(&o->lock);
 	mr->odp = o;
 	/* huge pages are taken in pieces */
 	u = ib_umem_odp_get(&mr->dev->ib_dev, start, length,
@@ -409,23 +505,29 @@ int mroce_odp_init(struct mroce_mr *mr, u64 start, u64 length, int access)
 	mr->umem = &u->umem;
 	o->n = ib_umem_odp_num_pages(u);
 	o->page = kvcalloc(o->n, sizeof(*o->page), gfp);
-	o->want[0] = kvcalloc(BITS_TO_LONGS(o->n), sizeof(long), gfp);
-	o->want[1] = kvcalloc(BITS_TO_LONGS(o->n), sizeof(long), gfp);
-	if (!o->page || !o->want[0] || !o->want[1])
+	words = BITS_TO_LONGS(o->n);
+	o->all_bits = kvcalloc(words, 6 * sizeof(long), gfp);
+	if (!o->page || !o->all_bits)
 		return -ENOMEM;
+	for (w = 0; w < 2; w++) {
+		o->bits[w].want = o->all_bits + 3 * w * words;
+		o->bits[w].need = o->bits[w].want + words;
+		o->bits[w].bad = o->bits[w].need + words;
+	}
 	mutex_lock(&u->umem_mutex);
 	u->private = o;
 	mutex_unlock(&u->umem_mutex);
 	return 0;
 }
 
-static bool mark_pages(struct mroce_odp *o, size_t i, size_t n, bool write)
+static void mark_pages(struct mroce_odp *o, size_t i, size_t n, bool write)
 {
-	bool any = false;
+	bool queue = false;
 
 	while (n--)
-		any |= mark(o, i++, write);
-	return any;
+		queue |= mark(o, i++, write);
+	if (queue)
+		queue_fault(o);
 }
 
 static int advise(struct mroce_mr *mr, u64 addr, u64 len,
@@ -434,7 +536,6 @@ static int advise(struct mroce_mr *mr, u64 addr, u64 len,
 	bool fault = advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
 	bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	struct mroce_odp *o = mr->odp;
-	bool queue = false;
 	size_t i, end, n;
 	int err = 0;
 
@@ -445,11 +546,9 @@ static int advise(struct mroce_mr *mr, u64 addr, u64 len,
 		if (wait || !fault)
 			err = map_pages(o, i, n, write, fault);
 		else
-			queue |= mark_pages(o, i, n, write);
+			mark_pages(o, i, n, write);
 		cond_resched();
 	}
-	if (queue)
-		queue_fault(o);
 	return err;
 }
 

@@ -67,10 +67,14 @@ void mroce_sq_report(struct mroce_qp *qp, struct mroce_swqe *w,
 /* The result of an atomic, put off by mroce_req_atomic_done(). */
 static bool store_result(struct mroce_qp *qp, struct mroce_swqe *w)
 {
-	int err = mroce_sgl_scatter(qp, w->sge, w->num_sge, 0,
-				    sizeof(w->result), mroce_copy_buf,
-				    &w->result, 0);
+	int err;
 
+	err = mroce_sgl_check(qp, w->sge, w->num_sge, 0, sizeof(w->result),
+			      IB_ACCESS_LOCAL_WRITE, NULL);
+	if (!err)
+		err = mroce_sgl_scatter(qp, w->sge, w->num_sge, 0,
+					sizeof(w->result), mroce_copy_buf,
+					&w->result, 0);
 	if (err == -EAGAIN) {
 		mroce_odp_wait(qp);
 		return false;
@@ -431,7 +435,7 @@ static int gather_ref(struct mroce_qp *qp, struct mroce_swqe *w, u32 off,
 
 	mroce_sgl_start(&it, w->sge, w->num_sge, off, len);
 	while (mroce_sgl_next(&it, &addr, &part, &lkey)) {
-		mr = mroce_mr_open(qp, lkey, addr, part, 0);
+		mr = mroce_mr_open(qp, lkey, addr, part);
 		if (!mr)
 			return -EACCES;
 		err = mroce_txd_ref(txd, mr, addr, part);

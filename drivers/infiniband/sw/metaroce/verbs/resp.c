@@ -331,7 +331,7 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	mr = remote_mr(qp, cl->rkey, cl->va - cl->off, cl->mlen,
 		       IB_ACCESS_REMOTE_WRITE);
 	/* the look-up has not seen all of a long message */
-	if (mr && mr->odp && mroce_odp_ahead(mr, cl->va, cl->len, true)) {
+	if (mr && !mroce_mr_ahead(mr, cl->rkey, cl->va, cl->len, true)) {
 		mroce_mr_put(mr);
 		mr = NULL;
 	}

@@ -201,6 +201,13 @@ void mroce_mr_kill(struct mroce_mr *mr);
  * equal, all of @access allowed, [addr, addr + len) inside (subtract form).
  * @from: 0 for an lkey, or the id of the queue pair whose peer sent the key.
  */
+struct mroce_mr *mroce_mr_lookup(struct mroce_dev *dev, struct ib_pd *pd,
+				 u32 key, u64 addr, u64 len, int access,
+				 u64 from);
+/* The memory can be had, and is on its way? False: an error that must be told. */
+bool mroce_mr_ahead(struct mroce_mr *mr, u32 key, u64 addr, u64 len,
+		    bool write);
+/* Both. */
 struct mroce_mr *mroce_mr_get(struct mroce_dev *dev, struct ib_pd *pd, u32 key,
 			      u64 addr, u64 len, int access, u64 from);
 void mroce_mr_put(struct mroce_mr *mr);

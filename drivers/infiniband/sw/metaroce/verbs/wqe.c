@@ -531,17 +531,19 @@ bad:
 	return -EACCES;
 }
 
-struct mroce_mr *mroce_mr_open(struct mroce_qp *qp, u32 lkey, u64 addr, u32 len,
-			       int access)
+static struct mroce_mr *begun(struct mroce_mr *mr, u32 lkey)
 {
-	struct mroce_mr *mr;
+	if (!mr || mroce_mr_begin(mr, lkey))
+		return mr;
+	mroce_mr_put(mr);
+	return NULL;
+}
 
-	mr = mroce_mr_get(qp->dev, qp->ibqp.pd, lkey, addr, len, access, 0);
-	if (mr && !mroce_mr_begin(mr, lkey)) {
-		mroce_mr_put(mr);
-		return NULL;
-	}
-	return mr;
+struct mroce_mr *mroce_mr_open(struct mroce_qp *qp, u32 lkey, u64 addr,
+			       u32 len)
+{
+	return begun(mroce_mr_get(qp->dev, qp->ibqp.pd, lkey, addr, len, 0, 0),
+		     lkey);
 }
 
 void mroce_mr_close(struct mroce_mr *mr)
@@ -561,7 +563,7 @@ int mroce_sgl_to_buf(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 
 	mroce_sgl_start(&it, sge, n, off, len);
 	while (mroce_sgl_next(&it, &addr, &part, &lkey)) {
-		mr = mroce_mr_open(qp, lkey, addr, part, 0);
+		mr = mroce_mr_open(qp, lkey, addr, part);
 		if (!mr)
 			return -EACCES;
 		err = mroce_mr_to_buf(mr, addr, dst, part);
@@ -618,7 +620,10 @@ int mroce_sgl_scatter(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 
 	mroce_sgl_start(&it, sge, n, off, len);
 	while (mroce_sgl_next(&it, &addr, &part, &lkey)) {
-		mr = mroce_mr_open(qp, lkey, addr, part, IB_ACCESS_LOCAL_WRITE);
+		/* not mroce_mr_get(): nobody hears what is wrong here */
+		mr = begun(mroce_mr_lookup(qp->dev, qp->ibqp.pd, lkey, addr,
+					   part, IB_ACCESS_LOCAL_WRITE, 0),
+			   lkey);
 		if (!mr)
 			return -EACCES;
 		err = mroce_mr_scatter(mr, addr, part, copy, src, soff);

@@ -172,13 +172,16 @@ int mroce_copy_buf(void *src, u32 off, void *dst, u32 len);
 /* Gather the range into @dst. */
 int mroce_sgl_to_buf(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 		     u32 off, u32 len, void *dst);
-/* Scatter out of a packet; @soff: where in the packet. Ascending. */
+/*
+ * Scatter out of a packet; @soff: where in the packet. Ascending. Checked before,
+ * which is where memory that cannot be had is an error.
+ */
 int mroce_sgl_scatter(struct mroce_qp *qp, const struct rxe_sge *sge, u32 n,
 		      u32 off, u32 len, mroce_copy_fn copy, void *src,
 		      u32 soff);
 /* MR of a local key, begun: its memory stays until mroce_mr_close(). */
-struct mroce_mr *mroce_mr_open(struct mroce_qp *qp, u32 lkey, u64 addr, u32 len,
-			       int access);
+struct mroce_mr *mroce_mr_open(struct mroce_qp *qp, u32 lkey, u64 addr,
+			       u32 len);
 void mroce_mr_close(struct mroce_mr *mr);
 /* A piece of one MR, begun, out of a packet; 8 aligned bytes at once. */
 int mroce_mr_scatter(struct mroce_mr *mr, u64 addr, u32 len,
