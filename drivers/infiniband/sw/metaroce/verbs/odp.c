@@ -35,8 +35,10 @@
 #include <linux/bitmap.h>
 #include <linux/hmm.h>
 #include <linux/jiffies.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "qp.h"
@@ -123,6 +125,18 @@ static void queue_fault(struct mroce_odp *o)
 	queue_work(o->mr->dev->odp_wq, &o->work);
 }
 
+/*
+ * Can the kernel touch it? Not secret memory, which has no place in the kernel's
+ * mapping; and memory of devices must not be, it cannot be pinned either.
+ */
+static bool reachable(struct page *page)
+{
+	u8 byte;
+
+	return !is_zone_device_page(page) &&
+	       !copy_from_kernel_nofault(&byte, page_address(page), 1);
+}
+
 /* The umem's mutex held. */
 static void map_page(struct mroce_odp *o, size_t i, unsigned long v)
 {
@@ -141,8 +155,9 @@ static int map_pages(struct mroce_odp *o, size_t first, size_t n, bool write,
 	struct ib_umem_odp *u = o->umem;
 	u64 va = ib_umem_start(u) + ((u64)first << PAGE_SHIFT);
 	unsigned long pfn, v;
+	struct page *page;
+	int ret, err = 0;
 	size_t i;
-	int ret;
 
 	/* takes the umem's mutex if it succeeds */
 	ret = ib_umem_odp_map_dma_and_lock(u, va, (u64)n << PAGE_SHIFT,
@@ -154,13 +169,18 @@ static int map_pages(struct mroce_odp *o, size_t first, size_t n, bool write,
 		pfn = mroce_odp_pfn(u, i);
 		if (!(pfn & HMM_PFN_VALID))
 			continue;
-		v = (unsigned long)hmm_pfn_to_page(pfn);
+		page = hmm_pfn_to_page(pfn);
+		if (!reachable(page)) {
+			err = -EFAULT;
+			continue;
+		}
+		v = (unsigned long)page;
 		if (pfn & HMM_PFN_WRITE)
 			v |= ODP_WRITABLE;
 		map_page(o, i, v);
 	}
 	mutex_unlock(&u->umem_mutex);
-	return 0;
+	return err;
 }
 
 /* Beyond this time nobody is told any more. */
