@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -20,6 +21,13 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "vt.h"
+
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret	447
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP	4
+#endif
 
 #define AREA	(2 << 20)
 #define PAGE	4096
@@ -199,10 +207,91 @@ static void run_op(const struct op *o, enum state l, enum state r)
 	vt_verdict("%s", name);
 }
 
+static int advise(uint32_t advice, uint32_t flags, uint32_t lkey, uint64_t addr,
+		  uint32_t len)
+{
+	struct ib_uverbs_sge sge = { addr, len, lkey };
+	struct {
+		struct ib_uverbs_ioctl_hdr h;
+		struct ib_uverbs_attr a[4];
+	} c = {
+		.h = {
+			.length = sizeof(c), .object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_ADVISE_MR, .num_attrs = 4,
+			.driver_id = RDMA_DRIVER_RXE,
+		},
+		.a = {
+			{ UVERBS_ATTR_ADVISE_MR_PD_HANDLE, 0,
+			  UVERBS_ATTR_F_MANDATORY, .data = dev.pd->handle },
+			{ UVERBS_ATTR_ADVISE_MR_ADVICE, sizeof(uint64_t),
+			  UVERBS_ATTR_F_MANDATORY, .data = advice },
+			{ UVERBS_ATTR_ADVISE_MR_FLAGS, 4,
+			  UVERBS_ATTR_F_MANDATORY, .data = flags },
+			{ UVERBS_ATTR_ADVISE_MR_SGE_LIST, sizeof(sge),
+			  UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&sge },
+		},
+	};
+
+	return ioctl(dev.ctx->cmd_fd, RDMA_VERBS_IOCTL, &c) ? errno : 0;
+}
+
+#define PREFETCH	IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH
+#define PREFETCH_W	IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE
+#define PREFETCH_NF	IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
+#define FLUSH		IB_UVERBS_ADVISE_MR_FLAG_FLUSH
+
 /* ---- the mapping changes under use ---- */
 
 static const struct op w1 = { "write", WRITE, 9000, 100 };
 static const struct op r1 = { "read", READ, 9000, 100 };
+
+/* One operation of A on what B gives */
+static void remote(struct vt_qp *q, const struct op *o, uint8_t *p,
+		   uint32_t rkey, enum ibv_wc_status st)
+{
+	struct told t = { (uintptr_t)p, rkey };
+
+	if (vt_side == VT_B) {
+		vt_send(&t, sizeof(t));
+	} else {
+		vt_recv(&t, sizeof(t));
+		once(q, o, st, plain, plain_mr, &t);
+	}
+	vt_sync("remote");
+}
+
+static void new_qp(struct vt_qp *q)
+{
+	vt_qp_create(q, &dev, &qp_attr);
+	vt_qp_connect(q);
+}
+
+/* A window of type 2 on memory of @m, for the queue pair's peer */
+static struct ibv_mw *bind_window(struct vt_qp *q, struct ibv_mr *m, uint8_t *p,
+				  size_t len)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(dev.pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_wc wc;
+
+	if (!mw)
+		vt_die("alloc_mw: %m");
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info.mr = m;
+	wr.bind_mw.bind_info.addr = (uintptr_t)p;
+	wr.bind_mw.bind_info.length = len;
+	wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE |
+					       IBV_ACCESS_REMOTE_READ;
+	if (ibv_post_send(q->qp, &wr, &bad))
+		vt_fail("post of a bind");
+	else
+		vt_expect(q, q->scq, &wc, OK, "bind");
+	mw->rkey = wr.bind_mw.rkey;
+	return mw;
+}
 
 /* B gives @p, A writes and reads it */
 static void write_read(struct vt_qp *q, uint8_t *p, uint32_t rkey,
@@ -288,12 +377,15 @@ static void remap(uint8_t *p, int i)
 	map_anon(p);
 }
 
+static const struct op s1 = { "send", SEND, 64, PAGE };
+static const struct told nowhere;
+
 /* What cannot be had gives an error, to the peer and to the owner; then it can */
-static void hole(void)
+static void hole(bool by_window)
 {
-	static const struct op s1 = { "send", SEND, 64, PAGE };
-	struct told none = {};
+	struct ibv_mw *mw = NULL;
 	struct ibv_mr *m = NULL;
+	uint32_t rkey = 0;
 	uint8_t *p = NULL;
 	struct vt_qp q;
 	int i;
@@ -306,29 +398,84 @@ static void hole(void)
 		mprotect(p, AREA, PROT_NONE);
 	}
 	for (i = 0; i < 3; i++) {
-		vt_qp_create(&q, &dev, &qp_attr);
-		vt_qp_connect(&q);
+		new_qp(&q);
+		if (m && by_window)
+			mw = bind_window(&q, m, p, AREA);
+		if (m)
+			rkey = mw ? mw->rkey : m->rkey;
 		if (i < 2) {
 			if (i == 0)
-				write_read(&q, p, m ? m->rkey : 0,
-					   IBV_WC_REM_ACCESS_ERR);
+				write_read(&q, p, rkey, IBV_WC_REM_ACCESS_ERR);
 			else if (vt_side == VT_B)
-				once(&q, &s1, IBV_WC_LOC_PROT_ERR, p, m, &none);
+				once(&q, &s1, IBV_WC_LOC_PROT_ERR, p, m,
+				     &nowhere);
 		} else {
 			if (p)
 				map_anon(p);
-			write_read(&q, p, m ? m->rkey : 0, OK);
+			write_read(&q, p, rkey, OK);
 			if (p)
 				check("at B", p, &w1, 31, 0);
 		}
 		vt_sync("hole");
+		if (mw && ibv_dealloc_mw(mw))
+			vt_fail("dealloc_mw");
 		vt_qp_destroy(&q);
 	}
 	if (m) {
 		ibv_dereg_mr(m);
 		munmap(p, AREA);
 	}
-	vt_verdict("no access: an error; mapped again: none");
+	vt_verdict("%sno access: an error; mapped again: none",
+		   by_window ? "window, " : "");
+}
+
+/*
+ * What is there, but not to be written: those who write get an error, and those
+ * who read do not hear of it
+ */
+static void read_only(void)
+{
+	static const struct op r = { "read", READ, 9000, 100 };
+	static const struct op w[] = {
+		{ "write what is there", WRITE, 9000, 100 },
+		{ "write what is not there yet", WRITE, 9000, AREA / 2 },
+		{ "add to what is there", ADD, 8, 128 },
+	};
+	struct ibv_mr *m = NULL;
+	uint8_t *p = NULL;
+	uint32_t rkey = 0;
+	struct vt_qp q;
+	size_t i;
+
+	to_state(EVICTED, 61);
+	if (vt_side == VT_B) {
+		p = mmap(NULL, AREA, PROT_READ, MAP_SHARED, fd, 0);
+		if (p == MAP_FAILED)
+			vt_die("mmap: %m");
+		m = reg(p, AREA);
+		rkey = m->rkey;
+	}
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		new_qp(&q);
+		remote(&q, &r, p, rkey, OK);
+		if (vt_side == VT_A)
+			check("at A", plain, &r, 61, 0);
+		remote(&q, &w[i], p, rkey, IBV_WC_REM_ACCESS_ERR);
+		vt_qp_destroy(&q);
+		new_qp(&q);
+		remote(&q, &r, p, rkey, OK);
+		vt_qp_destroy(&q);
+	}
+	if (p && mprotect(p, AREA, PROT_READ | PROT_WRITE))
+		vt_die("mprotect: %m");
+	new_qp(&q);
+	write_read(&q, p, rkey, OK);
+	vt_qp_destroy(&q);
+	if (m) {
+		ibv_dereg_mr(m);
+		munmap(p, AREA);
+	}
+	vt_verdict("read only: writers get an error, readers do not");
 }
 
 /* After fork() the first who writes gets another page; the device follows */
@@ -355,38 +502,17 @@ static void forks(uint8_t *p, int i)
 /* A window on an on-demand region */
 static void window(void)
 {
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
-	}, *bad;
 	struct ibv_mw *mw = NULL;
-	uint32_t rkey = 0;
-	struct ibv_wc wc;
 	struct vt_qp q;
 	int i;
 
-	vt_qp_create(&q, &dev, &qp_attr);
-	vt_qp_connect(&q);
-	if (vt_side == VT_B) {
-		mw = ibv_alloc_mw(dev.pd, IBV_MW_TYPE_2);
-		if (!mw)
-			vt_die("alloc_mw: %m");
-		rkey = ibv_inc_rkey(mw->rkey);
-		wr.bind_mw.mw = mw;
-		wr.bind_mw.rkey = rkey;
-		wr.bind_mw.bind_info.mr = odp_mr;
-		wr.bind_mw.bind_info.addr = (uintptr_t)area;
-		wr.bind_mw.bind_info.length = AREA / 2;
-		wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE |
-						       IBV_ACCESS_REMOTE_READ;
-		if (ibv_post_send(q.qp, &wr, &bad))
-			vt_fail("post of a bind");
-		else
-			vt_expect(&q, q.scq, &wc, OK, "bind");
-	}
+	new_qp(&q);
+	if (vt_side == VT_B)
+		mw = bind_window(&q, odp_mr, area, AREA / 2);
 	for (i = 0; i < 3; i++) {
 		if (vt_side == VT_B)
 			to_state(i ? EVICTED : FRESH, 51);
-		write_read(&q, area, rkey, OK);
+		write_read(&q, area, mw ? mw->rkey : 0, OK);
 		if (vt_side == VT_B)
 			check("at B", area, &w1, 31, 0);
 	}
@@ -394,6 +520,140 @@ static void window(void)
 		vt_fail("dealloc_mw");
 	vt_qp_destroy(&q);
 	vt_verdict("a window on it");
+}
+
+/* Memory that even the kernel cannot touch */
+static void secret(void)
+{
+	static const struct op ops[] = {
+		{ "write", WRITE, 5000, 100 }, { "read", READ, 5000, 100 },
+		{ "read 8 bytes", READ, 8, 8 }, { "add", ADD, 8, 8 },
+	};
+	const size_t len = 16 * PAGE;
+	struct ibv_mr *m = NULL;
+	uint8_t *p = NULL;
+	struct vt_qp q;
+	int sfd = -1, rc = 0;
+	size_t i;
+
+	if (vt_side == VT_B) {
+		sfd = syscall(SYS_memfd_secret, 0);
+		rc = sfd < 0 ? errno : 0;
+	}
+	rc += vt_swap(rc);
+	if (rc) {
+		if (vt_side == VT_A)
+			vt_skip(strerror(rc), "secret memory is refused");
+		return;
+	}
+	if (vt_side == VT_B) {
+		if (ftruncate(sfd, len))
+			vt_die("ftruncate: %m");
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, sfd, 0);
+		if (p == MAP_FAILED)
+			vt_die("mmap: %m");
+		memset(p, 9, len);
+		m = reg(p, len);
+		rc = advise(PREFETCH_W, FLUSH, m->lkey, (uintptr_t)p, len);
+		if (rc != EFAULT)
+			vt_fail("prefetch: %s", strerror(rc));
+	}
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		new_qp(&q);
+		remote(&q, &ops[i], p, m ? m->rkey : 0, IBV_WC_REM_ACCESS_ERR);
+		vt_qp_destroy(&q);
+	}
+	new_qp(&q);
+	if (m)
+		once(&q, &s1, IBV_WC_LOC_PROT_ERR, p, m, &nowhere);
+	vt_sync("secret");
+	vt_qp_destroy(&q);
+	if (m) {
+		if (!vt_all(p, len, 9, &i))
+			vt_fail("byte %zu has changed", i);
+		ibv_dereg_mr(m);
+		munmap(p, len);
+		close(sfd);
+	}
+	vt_verdict("secret memory is refused");
+}
+
+/* An error of before is none of those who come when there is something again */
+static void comes_back(void)
+{
+	static const struct op big = { "write, 64 kB", WRITE, 65536, 0 };
+	struct ibv_mr *m = NULL;
+	uint8_t *p = NULL;
+	uint32_t rkey = 0;
+	struct vt_qp q;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (vt_side == VT_B) {
+			p = map_anon(NULL);
+			m = reg(p, AREA);
+			rkey = m->rkey;
+			mprotect(p, AREA, PROT_NONE);
+		}
+		new_qp(&q);
+		if (i & 1) {
+			remote(&q, &big, p, rkey, IBV_WC_REM_ACCESS_ERR);
+		} else if (vt_side == VT_B) {
+			if (advise(PREFETCH_W, 0, m->lkey, (uintptr_t)p, AREA))
+				vt_fail("prefetch");
+			usleep(100000);
+		}
+		if (vt_side == VT_B)
+			mprotect(p, AREA, PROT_READ | PROT_WRITE);
+		vt_qp_destroy(&q);
+		new_qp(&q);
+		remote(&q, &big, p, rkey, OK);
+		vt_qp_destroy(&q);
+		if (m) {
+			ibv_dereg_mr(m);
+			munmap(p, AREA);
+		}
+	}
+	vt_verdict("no error of before when it is there again");
+}
+
+/*
+ * The page for an atomic's result goes while the atomic is under way, in a slow
+ * network, and nothing new may be started: it comes, and only then the queue is
+ * drained
+ */
+static void drained(void)
+{
+	static const struct op add = { "add", ADD, 8, 5 * PAGE };
+	struct ibv_qp_attr at = {
+		.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1,
+	};
+	struct told t = { (uintptr_t)plain, plain_mr->rkey };
+	struct ibv_wc wc;
+	struct vt_qp q;
+
+	new_qp(&q);
+	if (vt_side == VT_B) {
+		vt_send(&t, sizeof(t));
+	} else {
+		vt_recv(&t, sizeof(t));
+		to_state(EVICTED, 71);
+		if (post(&q, &add, area, odp_mr, &t))
+			vt_fail("post");
+		/* started, and its page has come */
+		usleep(50000);
+		if (ibv_modify_qp(q.qp, &at, IBV_QP_STATE |
+				  IBV_QP_EN_SQD_ASYNC_NOTIFY))
+			vt_fail("to SQD: %m");
+		to_state(EVICTED, 71);
+		if (!vt_event(&dev, IBV_EVENT_SQ_DRAINED, vt.wait_ms))
+			vt_fail("not drained");
+		else if (!vt_poll(&q, q.scq, &wc, 0) || wc.status)
+			vt_fail("drained, and something is open");
+	}
+	vt_sync("drained");
+	vt_qp_destroy(&q);
+	vt_verdict("SQD: drained when an atomic's result is stored");
 }
 
 /* ---- pages come and go all the time ---- */
@@ -476,6 +736,91 @@ static void churn(void)
 	vt_verdict("pages come and go under use");
 }
 
+#define MOVED	(16 * PAGE)
+
+static uint8_t *here, *aside;
+static struct ibv_mr *moving;
+
+/* Pages that went elsewhere are the process's alone */
+static void *move_away(void *arg)
+{
+	static uint8_t copy[MOVED];
+
+	(void)arg;
+	while (!stop && !vt_failed()) {
+		if (mremap(here, MOVED, MOVED, MREMAP_MAYMOVE | MREMAP_FIXED |
+			   MREMAP_DONTUNMAP, aside) == MAP_FAILED) {
+			vt_fail("mremap: %m");
+			break;
+		}
+		memcpy(copy, aside, MOVED);
+		usleep(vt_rnd(200));
+		if (memcmp(copy, aside, MOVED))
+			vt_fail("written to after it was moved");
+		if (rounds & 1 && madvise(aside, MOVED, MADV_DONTNEED))
+			vt_fail("madvise: %m");
+		/* what a packet was dropped for must be there when it is back */
+		if (advise(PREFETCH_W, FLUSH, moving->lkey, (uintptr_t)here,
+			   MOVED))
+			vt_fail("prefetch");
+		usleep(1000 + vt_rnd(2000));
+		rounds++;
+	}
+	return NULL;
+}
+
+/* The peer writes all the time, through a window, to what moves and is dropped */
+static void window_moves(void)
+{
+	struct op o = { "write through a window", WRITE, 4000, 0 };
+	int i, n = vt_scaled(1500, 100), open = 0;
+	struct ibv_mw *mw = NULL;
+	struct told t = {};
+	struct ibv_wc wc;
+	struct vt_qp q;
+	pthread_t th;
+
+	new_qp(&q);
+	if (vt_side == VT_B) {
+		here = map_anon(NULL);
+		aside = map_anon(NULL);
+		moving = reg(here, MOVED);
+		mw = bind_window(&q, moving, here, MOVED);
+		t.addr = (uintptr_t)here;
+		t.key = mw->rkey;
+		vt_send(&t, sizeof(t));
+		stop = false;
+		rounds = 0;
+		if (pthread_create(&th, NULL, move_away, NULL))
+			vt_die("thread");
+		vt_sync("moved");
+		stop = true;
+		pthread_join(th, NULL);
+		if (ibv_dealloc_mw(mw) || ibv_dereg_mr(moving))
+			vt_fail("the window or its region stays");
+		munmap(here, AREA);
+		munmap(aside, AREA);
+	} else {
+		vt_recv(&t, sizeof(t));
+		for (i = 0; i < n && !vt_failed(); i++) {
+			o.off = vt_rnd(MOVED - o.len);
+			/* what is written differs each time */
+			memset(plain + o.off, i, o.len);
+			if (post(&q, &o, plain, plain_mr, &t))
+				vt_fail("post");
+			else if (++open == 8 || i == n - 1)
+				for (; open && !vt_failed(); open--)
+					vt_expect(&q, q.scq, &wc, OK, o.name);
+		}
+		vt_sync("moved");
+	}
+	vt_qp_destroy(&q);
+	rounds = vt_swap(rounds);
+	if (vt_side == VT_A)
+		vt_note("moved %lu times", rounds);
+	vt_verdict("a window's memory moves under use");
+}
+
 /* A region that goes while the peer writes to what is not there */
 static void dereg_busy(void)
 {
@@ -515,39 +860,6 @@ static void dereg_busy(void)
 }
 
 /* ---- registration, advice ---- */
-
-static int advise(uint32_t advice, uint32_t flags, uint32_t lkey, uint64_t addr,
-		  uint32_t len)
-{
-	struct ib_uverbs_sge sge = { addr, len, lkey };
-	struct {
-		struct ib_uverbs_ioctl_hdr h;
-		struct ib_uverbs_attr a[4];
-	} c = {
-		.h = {
-			.length = sizeof(c), .object_id = UVERBS_OBJECT_MR,
-			.method_id = UVERBS_METHOD_ADVISE_MR, .num_attrs = 4,
-			.driver_id = RDMA_DRIVER_RXE,
-		},
-		.a = {
-			{ UVERBS_ATTR_ADVISE_MR_PD_HANDLE, 0,
-			  UVERBS_ATTR_F_MANDATORY, .data = dev.pd->handle },
-			{ UVERBS_ATTR_ADVISE_MR_ADVICE, sizeof(uint64_t),
-			  UVERBS_ATTR_F_MANDATORY, .data = advice },
-			{ UVERBS_ATTR_ADVISE_MR_FLAGS, 4,
-			  UVERBS_ATTR_F_MANDATORY, .data = flags },
-			{ UVERBS_ATTR_ADVISE_MR_SGE_LIST, sizeof(sge),
-			  UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&sge },
-		},
-	};
-
-	return ioctl(dev.ctx->cmd_fd, RDMA_VERBS_IOCTL, &c) ? errno : 0;
-}
-
-#define PREFETCH	IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH
-#define PREFETCH_W	IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE
-#define PREFETCH_NF	IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
-#define FLUSH		IB_UVERBS_ADVISE_MR_FLAG_FLUSH
 
 static void advice(void)
 {
@@ -636,9 +948,14 @@ static void both(void)
 			run_op(&ops[i], side[j][0], side[j][1]);
 	if (!vt.only) {
 		five_rounds("mapped anew", remap);
-		hole();
+		hole(false);
+		hole(true);
+		read_only();
+		secret();
+		comes_back();
 		five_rounds("fork", forks);
 		window();
+		window_moves();
 		dereg_busy();
 		if (vt_side == VT_A) {
 			advice();
@@ -648,6 +965,8 @@ static void both(void)
 	}
 	if (vt_want("churn"))
 		churn();
+	if (vt_want("drained"))
+		drained();
 	if (ibv_dereg_mr(odp_mr) || ibv_dereg_mr(plain_mr))
 		vt_fail("dereg_mr: %m");
 	vt_close(&dev);
