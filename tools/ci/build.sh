@@ -32,7 +32,7 @@ for a in "$@"; do
 	case $a in [WC]=*) variant=$variant-${a%=*}${a#*=} ;; esac
 done
 case $flavour in
-uml*) buildargs="$buildargs METAROCE_KUNIT=m METAROCE_ODP=y" ;;
+uml*) buildargs="$buildargs METAROCE_KUNIT=m" ;;
 esac
 
 build=$OUT/build/$flavour$variant

@@ -43,7 +43,7 @@
 
 #include "qp.h"
 
-#if defined(CONFIG_INFINIBAND_ON_DEMAND_PAGING) && defined(MROCE_ODP)
+#ifdef CONFIG_INFINIBAND_ON_DEMAND_PAGING
 
 #define ODP_WRITABLE	1UL		/* beside the page's address */
 #define ODP_MAX_PAGES	BIT(27)		/* of a region */
@@ -636,4 +636,4 @@ const struct ib_device_ops mroce_odp_ops = {
 	.advise_mr = mroce_advise_mr,
 };
 
-#endif /* MROCE_ODP */
+#endif /* CONFIG_INFINIBAND_ON_DEMAND_PAGING */

@@ -266,7 +266,7 @@ int mroce_mw_invalidate(struct mroce_mr *w, u32 key, u64 from);
 
 struct mroce_qp;
 
-#if defined(CONFIG_INFINIBAND_ON_DEMAND_PAGING) && defined(MROCE_ODP)
+#ifdef CONFIG_INFINIBAND_ON_DEMAND_PAGING
 #define MROCE_ACCESS_ODP	IB_ACCESS_ON_DEMAND
 
 int mroce_odp_setup(struct mroce_dev *dev);
