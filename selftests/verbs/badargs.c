@@ -621,6 +621,36 @@ static void uc_hole(struct ibv_mr *lmr)
 	}
 }
 
+/* UC has none: its sender is told */
+static void uc_send_inv(struct ibv_mr *lmr)
+{
+	struct vt_qp_attr at = vt_qp_default;
+	struct ibv_wc wc;
+	struct vt_qp q;
+	int rc;
+
+	at.uc = true;
+	connect_with_receives(&q, &at, lmr);
+	if (vt_side == VT_A) {
+		rc = post_one(&q, IBV_WR_SEND_WITH_INV, 1, (uintptr_t)lbuf,
+			      lmr->lkey, 64, 0, 0);
+		if (rc && rc != EINVAL)
+			vt_fail("post_send: %s", strerror(rc));
+		else if (!rc)
+			vt_expect(&q, q.scq, &wc, IBV_WC_LOC_QP_OP_ERR, "send");
+	}
+	vt_sync("sent");
+	if (vt_side == VT_B) {
+		vt_expect_none(q.rcq, 5, "a receive");
+		if (vt_qp_state(q.qp) != IBV_QPS_RTS)
+			vt_fail("QP is not in RTS any more but %d",
+				vt_qp_state(q.qp));
+	}
+	vt_sync("checked");
+	vt_qp_destroy(&q);
+	vt_verdict("UC: send_inv is refused where it is posted");
+}
+
 /* The responder's QP does not allow it, whatever the key says */
 static void qp_access(struct ibv_mr *lmr)
 {
@@ -1212,6 +1242,7 @@ static void both(void)
 		run_uc_case(&uc_cases[i], lmr);
 	if (!vt.only) {
 		uc_hole(lmr);
+		uc_send_inv(lmr);
 		qp_access(lmr);
 		flush_for_ever(lmr);
 		reuse(lmr);

@@ -163,7 +163,6 @@ static bool op_allowed(struct mroce_qp *qp, u8 wr_opcode)
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
 		return true;
-	case IB_WR_SEND_WITH_INV:
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_LOCAL_INV:
