@@ -31,4 +31,21 @@ for fam in 4 6; do
 	result $? "IPv$fam: the connection does not mind" "$t_tmp/storm"
 	counter "IPv$fam: it is the same connection" $DEVA connections_lost -eq 0
 done
+
+# DATA, SEND_IMM, LAST | IMM: from now on it is SEND_INV, LAST | INV
+inv() {
+	tc -n "$NSA" qdisc add dev va1 clsact &&
+	tc -n "$NSA" filter add dev va1 egress protocol ip u32 \
+		match ip protocol 17 0xff match u8 0x11 0xff at 28 \
+		match u8 4 0xff at 29 match u8 9 9 at 31 \
+		action pedit munge offset 29 u8 set 5 \
+		munge offset 31 u8 set 0x10 retain 0x18
+}
+if inv 2>"$t_tmp/out"; then
+	snap $DEVB
+	run_tap "changed on the way" "$BIN/badargs" -d "$DEVA@$NSA" -d "$DEVB@$NSB" -I
+	counter "UC: send_inv" $DEVB uc_dropped_pkts -eq 1
+else
+	skip "changed on the way" "$(head -n 1 "$t_tmp/out")"
+fi
 t_done

@@ -23,6 +23,7 @@ static struct vt_dev dev;
 static struct ibv_pd *pd2;
 static uint8_t *area, *lbuf;
 static bool want_events;		/* -E: the device reports QP errors */
+static bool forged_inv;		/* the way changes packets: 41-forge.sh */
 
 /* Kinds of memory regions, on both ends */
 enum mr_kind {
@@ -651,6 +652,37 @@ static void uc_send_inv(struct ibv_mr *lmr)
 	vt_verdict("UC: send_inv is refused where it is posted");
 }
 
+/* Somebody on the way makes Sends with invalidation of those with immediate */
+static void uc_forged_inv(struct ibv_mr *lmr)
+{
+	struct vt_qp_attr at = vt_qp_default;
+	struct ibv_wc wc;
+	struct vt_qp q;
+	int i, rc;
+
+	at.uc = true;
+	connect_with_receives(&q, &at, lmr);
+	if (vt_side == VT_A) {
+		rc = post_one(&q, IBV_WR_SEND_WITH_IMM, 1, (uintptr_t)lbuf,
+			      lmr->lkey, 64, 0, 0);
+		if (!rc)
+			rc = post_one(&q, SEND, 2, (uintptr_t)lbuf, lmr->lkey,
+				      64, 0, 0);
+		if (rc)
+			vt_fail("post_send: %s", strerror(rc));
+		for (i = 0; i < 2; i++)
+			vt_expect(&q, q.scq, &wc, IBV_WC_SUCCESS, "send");
+	} else {
+		vt_expect(&q, q.rcq, &wc, IBV_WC_LOC_ACCESS_ERR, "send_inv");
+		vt_expect(&q, q.rcq, &wc, IBV_WC_SUCCESS, "what follows");
+	}
+	vt_sync("checked");
+	if (vt_qp_state(q.qp) != IBV_QPS_RTS)
+		vt_fail("QP is not in RTS any more but %d", vt_qp_state(q.qp));
+	vt_qp_destroy(&q);
+	vt_verdict("UC: send_inv of a strange peer is dropped");
+}
+
 /* The responder's QP does not allow it, whatever the key says */
 static void qp_access(struct ibv_mr *lmr)
 {
@@ -1232,6 +1264,10 @@ static void both(void)
 	vt_send(&me, sizeof(me));
 	vt_recv(&peer, sizeof(peer));
 	lmr = vt_reg(&dev, lbuf, 4 * AREA, RW);
+	if (forged_inv) {
+		uc_forged_inv(lmr);
+		goto out;
+	}
 	for (i = 0; i < ARRAY_SIZE(remote_cases); i++)
 		run_case(&remote_cases[i], false, lmr);
 	for (i = 0; i < ARRAY_SIZE(local_cases); i++)
@@ -1250,6 +1286,7 @@ static void both(void)
 			calls();
 	}
 	vt_sync("calls");
+out:
 	rc = ibv_dereg_mr(lmr);
 	if (rc)
 		vt_fail("dereg_mr: %s", strerror(rc));
@@ -1263,9 +1300,11 @@ static void opt(int c, const char *arg)
 	(void)arg;
 	if (c == 'E')
 		want_events = true;
+	if (c == 'I')
+		forged_inv = true;
 }
 
 int main(int argc, char **argv)
 {
-	return vt_main(argc, argv, "E", opt, both, both);
+	return vt_main(argc, argv, "EI", opt, both, both);
 }

@@ -49,6 +49,7 @@ struct mroce_net;		/* net/: per-namespace sockets and tables */
 	X(UD_PKEY,	"ud_bad_pkey")					\
 	X(UD_NORECV,	"ud_no_receive")				\
 	X(UD_LENGTH,	"ud_bad_length")				\
+	X(UC_DROP,	"uc_dropped_pkts")	/* no receive, no right */ \
 	X(ODP_PAGES,	"odp_pages_mapped")	/* brought in */	\
 	X(ODP_INVAL,	"odp_invalidations")				\
 	X(ODP_DROP,	"odp_dropped_pkts")	/* for a missing page */ \

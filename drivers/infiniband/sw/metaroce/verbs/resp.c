@@ -184,6 +184,18 @@ static int bind(struct mroce_stream *s, u32 rsn)
 	return 0;
 }
 
+/*
+ * A peer's request is refused with @code. On UC nobody is told: the packet
+ * takes no effect, and the queue pair goes on (see mroce_qp_is_uc()).
+ */
+static int refuse(struct mroce_qp *qp, int code)
+{
+	if (!mroce_qp_is_uc(qp))
+		return code;
+	mroce_dev_count(qp->dev, MROCE_DCNT_UC_DROP);
+	return -EACCES;
+}
+
 static struct mroce_bound *find_bound(struct mroce_qp *qp, u32 rsn)
 {
 	if (rsn - qp->rq.head >= qp->rq.tail - qp->rq.head)
@@ -227,16 +239,25 @@ static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
 	if (!b)
 		return MROCE_NAK_INV_REQ;
 	if (b->drop)
-		return -EACCES;
+		return refuse(qp, MROCE_NAK_INV_REQ);
 	code = recv_fits(qp, b, cl);
 	/* what is wrong is reported in its turn */
-	return code && mroce_qp_is_uc(qp) ? -EACCES : code;
+	return code ? refuse(qp, code) : 0;
+}
+
+static bool uc_drops(struct mroce_qp *qp, const struct mroce_bound *b,
+		     const struct mroce_recv *r)
+{
+	if (b->drop || b->status || r->refused)
+		return true;
+	/* UC has no such request, and no sender of ours sends it */
+	return r->opcode == MROCE_OP_SEND_INV && refuse(qp, MROCE_NAK_INV_REQ);
 }
 
 /*
  * In turn of a message of UC that was dropped: the receive that it used up
- * says why; without a reason of its own, it was a Write that had no right.
- * Only our own faults stop the queue pair, no peer's.
+ * says why; without a reason of its own, the peer had no right to it. Only
+ * our own faults stop the queue pair, no peer's.
  */
 static int recv_dropped(struct mroce_qp *qp, struct mroce_bound *b)
 {
@@ -256,7 +277,7 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 
 	if (!b || r->rsn != qp->rq.head)
 		return MROCE_NAK_OP_ERR;
-	if (mroce_qp_is_uc(qp) && (b->drop || b->status || r->refused))
+	if (mroce_qp_is_uc(qp) && uc_drops(qp, b, r))
 		return recv_dropped(qp, b);
 	if (b->status)
 		return MROCE_NAK_OP_ERR;
@@ -279,8 +300,7 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 		if (mroce_mr_invalidate(qp->dev, qp->ibqp.pd, r->imm,
 					qp->id)) {
 			b->status = IB_WC_LOC_PROT_ERR;
-			return mroce_qp_is_uc(qp) ? recv_dropped(qp, b) :
-						    MROCE_NAK_ACCESS;
+			return MROCE_NAK_ACCESS;
 		}
 		wc.wc_flags = IB_WC_WITH_INVALIDATE;
 		wc.ex.invalidate_rkey = r->imm;
@@ -336,7 +356,7 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 		mr = NULL;
 	}
 	if (!mr)
-		return mroce_qp_is_uc(qp) ? -EACCES : MROCE_NAK_ACCESS;
+		return refuse(qp, MROCE_NAK_ACCESS);
 	cl->obj = mr;
 	qp->n_obj++;
 	return 0;
@@ -366,7 +386,7 @@ static int store(struct mroce_stream *s, u64 va, u32 rkey, const u8 *data,
 		return 0;
 	mr = remote_open(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
-		return mroce_qp_is_uc(qp) ? -EACCES : MROCE_NAK_ACCESS;
+		return refuse(qp, MROCE_NAK_ACCESS);
 	err = mroce_mr_scatter(mr, va, len, mroce_copy_buf, (void *)data, 0);
 	mroce_mr_close(mr);
 	return in_turn(qp, err, MROCE_NAK_OP_ERR);
