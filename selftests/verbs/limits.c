@@ -13,7 +13,9 @@
 #include "vt.h"
 
 #define N	2000
-#define HALF	4096	/* connections that nobody answers */
+#define HALF	4096	/* connections that nobody answers, */
+#define PER_CTX	256	/* and of them those of one open device */
+#define N_CTX	(HALF / PER_CTX)
 
 static struct vt_dev dev;
 static uint8_t *buf;
@@ -212,36 +214,73 @@ static int to_nowhere(struct ibv_qp *qp, int i)
 			     IBV_QP_MIN_RNR_TIMER) ? errno : 0;
 }
 
-/* The other end routes 10.200.0.0/16 and answers for none of it. */
-static void half_open(void)
+/* The device, opened several times */
+static struct ctx {
+	struct vt_dev dev;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp[PER_CTX + 1];
+	int n;
+} ctx[N_CTX + 1];
+
+/* The @c-th asks for @n connections: 0, or errno of the one behind its ->n */
+static int ask(int c, int n)
 {
-	static struct ibv_qp *qp[HALF + 1];
-	int i, rc = 0, again;
+	struct ctx *x = &ctx[c];
+	int rc;
 
 	vt_open(&dev);
 	qp_cq = mk_cq();
-	for (i = 0; i <= HALF && !rc; i++) {
-		qp[i] = mk_qp();
-		if (!qp[i])
-			vt_die("create_qp number %d: %m", i);
-		rc = to_nowhere(qp[i], i);
+	x->dev = dev;
+	x->cq = qp_cq;
+	for (x->n = 0; x->n < n; x->n++) {
+		x->qp[x->n] = mk_qp();
+		if (!x->qp[x->n])
+			vt_die("create_qp number %d: %m", x->n);
+		rc = to_nowhere(x->qp[x->n], c * (PER_CTX + 1) + x->n);
+		if (rc) {
+			ibv_destroy_qp(x->qp[x->n]);
+			return rc;
+		}
 	}
-	vt_ok(i == HALF + 1 && rc == EBUSY,
-	      "%d connections that nobody answers, then: %s", i - 1,
-	      strerror(rc));
-	while (i--)
-		ibv_destroy_qp(qp[i]);
+	return 0;
+}
+
+static void leave(int c)
+{
+	struct ctx *x = &ctx[c];
+
+	while (x->n)
+		ibv_destroy_qp(x->qp[--x->n]);
+	ibv_destroy_cq(x->cq);
+	vt_close(&x->dev);
+}
+
+/* The other end routes 10.200.0.0/16 and answers for none of it. */
+static void half_open(void)
+{
+	int c, i, n, rc;
+
+	rc = ask(0, PER_CTX + 1);
+	n = ctx[0].n;
+	vt_ok(n == PER_CTX && rc == EBUSY,
+	      "%d connections that nobody answers, then: %s", n, strerror(rc));
+	for (c = 1; c < N_CTX; c++) {
+		ask(c, PER_CTX);
+		n += ctx[c].n;
+	}
+	rc = ask(N_CTX, 1);
+	vt_ok(n == HALF && rc == EBUSY, "%d of %d open devices, then: %s",
+	      n, N_CTX, strerror(rc));
+	for (c = 0; c <= N_CTX; c++)
+		leave(c);
 	for (i = 0; i < 100; i++) {
-		qp[0] = mk_qp();
-		again = to_nowhere(qp[0], 50000);
-		ibv_destroy_qp(qp[0]);
-		if (again != EBUSY)
+		rc = ask(0, 1);
+		leave(0);
+		if (rc != EBUSY)
 			break;
 		usleep(100000);
 	}
-	vt_ok(!again, "the next one soon after they are given up");
-	ibv_destroy_cq(qp_cq);
-	vt_close(&dev);
+	vt_ok(!rc, "the next one soon after they are given up");
 }
 
 static bool half;

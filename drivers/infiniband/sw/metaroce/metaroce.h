@@ -14,6 +14,8 @@
 #include <linux/mempool.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -149,6 +151,21 @@ struct mroce_addr {
 	bool v4;		/* both are IPv4 */
 };
 
+/*
+ * A user context as one that asks for connections. It may have gone when the
+ * last of them ends, so this is apart from it.
+ */
+struct mroce_asker {
+	refcount_t ref;
+	atomic_t n_half;	/* its connections that are not open */
+};
+
+static inline void mroce_asker_put(struct mroce_asker *asker)
+{
+	if (asker && refcount_dec_and_test(&asker->ref))
+		kfree(asker);
+}
+
 /* A datagram that came in (UD, GSI). */
 struct mroce_dgram_rx {
 	const struct mroce_pkt *pkt;
@@ -175,11 +192,12 @@ struct mroce_dgram_tx {
 struct mroce_net_ops {
 	/*
 	 * The connection of an address pair, made if there is none. Takes a
-	 * reference. @net: namespace of the source GID's netdev. May sleep.
-	 * ERR_PTR on failure.
+	 * reference. @net: namespace of the source GID's netdev. @asker: NULL
+	 * for the kernel. May sleep. ERR_PTR on failure.
 	 */
 	struct mroce_conn *(*conn_get)(struct mroce_dev *dev, struct net *net,
-				       const struct mroce_addr *a);
+				       const struct mroce_addr *a,
+				       struct mroce_asker *asker);
 	void (*conn_put)(struct mroce_conn *c);
 	/* BH off, not with interrupts off. Never two at a time. */
 	void (*lock)(struct mroce_conn *c);

@@ -161,10 +161,17 @@ void mroce_nconn_count_half(struct mroce_nconn *nc)
 	if (half == nc->half)
 		return;
 	nc->half = half;
-	if (half)
-		atomic_inc(&nc->mn->n_half);
-	else
-		atomic_dec(&nc->mn->n_half);
+	atomic_add(half ? 1 : -1, &nc->mn->n_half);
+	if (nc->asker)
+		atomic_add(half ? 1 : -1, &nc->asker->n_half);
+}
+
+/* No more half-open ones? Later incarnations are not refused. */
+static bool mroce_nconn_too_many(const struct mroce_net *mn,
+				 const struct mroce_asker *asker)
+{
+	return atomic_read(&mn->n_half) >= MROCE_MAX_HALF ||
+	       (asker && atomic_read(&asker->n_half) >= MROCE_MAX_HALF_ASKER);
 }
 
 /* ---- references ---------------------------------------------------------------- */
@@ -209,6 +216,7 @@ static void mroce_nconn_free_work(struct work_struct *work)
 	mroce_conn_fini(&nc->core);
 	mroce_nconn_count_half(nc);
 	spin_unlock_bh(&nc->lock);
+	mroce_asker_put(nc->asker);
 
 	if (atomic_dec_and_test(&dev->n_conns))
 		wake_up_var(&dev->n_conns);
@@ -272,15 +280,15 @@ void mroce_nconn_unlink(struct mroce_nconn *nc)
 static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 					      struct mroce_net *mn,
 					      const struct mroce_addr *a,
-					      bool self)
+					      bool self,
+					      struct mroce_asker *asker)
 {
 	struct mroce_conn_cfg cfg = { .self = self };
 	struct mroce_nconn *nc;
 	u32 index;
 	int err;
 
-	/* Later incarnations are not refused, so there may be a few more. */
-	if (!self && atomic_read(&mn->n_half) >= MROCE_MAX_HALF) {
+	if (!self && mroce_nconn_too_many(mn, asker)) {
 		mroce_dev_count(dev, MROCE_DCNT_CONN_LIMIT);
 		return ERR_PTR(-EBUSY);
 	}
@@ -320,6 +328,9 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	if (err)
 		goto err_fini;
 	kref_get(&mn->ref);
+	if (asker)
+		refcount_inc(&asker->ref);
+	nc->asker = asker;
 
 	atomic_inc(&dev->n_conns);
 	spin_lock_bh(&dev->conn_lock);
@@ -399,11 +410,13 @@ static struct mroce_nconn *mroce_nconn_lookup(struct mroce_dev *dev,
  * @dev: the device
  * @net: namespace of the source GID's netdev, alive
  * @a: addresses
+ * @asker: the user context that wants it; NULL: the kernel
  *
- * May sleep. Return: referenced connection, or ERR_PTR.
+ * May sleep. Return: referenced connection, or ERR_PTR; -EBUSY: too many.
  */
 struct mroce_conn *mroce_nconn_get(struct mroce_dev *dev, struct net *net,
-				   const struct mroce_addr *a)
+				   const struct mroce_addr *a,
+				   struct mroce_asker *asker)
 {
 	struct mroce_addr addr = *a;
 	struct mroce_nconn *nc;
@@ -432,7 +445,7 @@ struct mroce_conn *mroce_nconn_get(struct mroce_dev *dev, struct net *net,
 	} else {
 		nc = mroce_nconn_lookup(dev, mn, &addr);
 		if (!nc) {
-			nc = mroce_nconn_create(dev, mn, &addr, self);
+			nc = mroce_nconn_create(dev, mn, &addr, self, asker);
 			if (!IS_ERR(nc))
 				kref_get(&nc->ref);
 		}

@@ -47,7 +47,8 @@
 #define MROCE_CONN_BITS		10
 #define MROCE_GID_BITS		6
 #define MROCE_MAX_CONNS		65535	/* per namespace: 16-bit index */
-#define MROCE_MAX_HALF		4096	/* of those, not open (rule 45) */
+#define MROCE_MAX_HALF		4096	/* of those, not open (rule 45), */
+#define MROCE_MAX_HALF_ASKER	256	/* and of one user context */
 
 struct mroce_net;
 
@@ -145,13 +146,14 @@ struct mroce_nconn {
 	struct mroce_conn core;
 	spinlock_t lock;		/* core's */
 	bool tx_owner;			/* somebody is in the transmit loop */
-	bool half;			/* counted in mn->n_half */
+	bool half;			/* counted in the n_half of both */
 	bool unlinked;			/* mn->lock */
 	u64 armed;			/* timer, ns; MROCE_NEVER: not armed */
 	struct hrtimer timer;
 
 	struct mroce_dev *dev;
 	struct mroce_net *mn;		/* referenced */
+	struct mroce_asker *asker;	/* referenced; NULL: the kernel */
 	struct mroce_addr addr;		/* saddr ours, daddr the peer's */
 	u16 index;			/* low half of core.id */
 	u32 hash;			/* of the address pair */
@@ -226,7 +228,8 @@ struct dst_entry *mroce_route(struct mroce_net *mn, const struct mroce_addr *a,
 
 /* conn.c */
 struct mroce_conn *mroce_nconn_get(struct mroce_dev *dev, struct net *net,
-				   const struct mroce_addr *a);
+				   const struct mroce_addr *a,
+				   struct mroce_asker *asker);
 bool mroce_nconn_hold(struct mroce_nconn *nc);
 void mroce_nconn_put(struct mroce_nconn *nc);
 void mroce_nconn_unlink(struct mroce_nconn *nc);

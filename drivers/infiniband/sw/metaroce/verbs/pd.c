@@ -18,16 +18,32 @@ static int mroce_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
+static struct mroce_ucontext *to_muc(struct ib_ucontext *ctx)
+{
+	return container_of(ctx, struct mroce_ucontext, ibuc);
+}
+
 static int mroce_alloc_ucontext(struct ib_ucontext *ctx,
 				struct ib_udata *udata)
 {
 	struct mroce_dev *dev = to_mdev(ctx->device);
+	struct mroce_asker *asker;
 
-	return mroce_count(&dev->n_ctx, MROCE_MAX_CTX) ? 0 : -ENOMEM;
+	asker = kzalloc(sizeof(*asker), GFP_KERNEL_ACCOUNT);
+	if (!asker)
+		return -ENOMEM;
+	if (!mroce_count(&dev->n_ctx, MROCE_MAX_CTX)) {
+		kfree(asker);
+		return -ENOMEM;
+	}
+	refcount_set(&asker->ref, 1);
+	to_muc(ctx)->asker = asker;
+	return 0;
 }
 
 static void mroce_dealloc_ucontext(struct ib_ucontext *ctx)
 {
+	mroce_asker_put(to_muc(ctx)->asker);
 	atomic_dec(&to_mdev(ctx->device)->n_ctx);
 }
 

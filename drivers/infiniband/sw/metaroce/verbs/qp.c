@@ -556,7 +556,7 @@ static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
 
 /* INIT -> RTR of a connected queue pair: find the connection and join it. */
 static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
-		      const struct ib_qp_attr *new)
+		      const struct ib_qp_attr *new, struct mroce_asker *asker)
 {
 	struct mroce_addr addr;
 	struct mroce_conn *c;
@@ -569,7 +569,7 @@ static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 		return err;
 	/* The peer may close the connection between the two; then another. */
 	do {
-		c = mroce_net_ops.conn_get(qp->dev, net, &addr);
+		c = mroce_net_ops.conn_get(qp->dev, net, &addr, asker);
 		if (IS_ERR_OR_NULL(c)) {
 			err = c ? PTR_ERR(c) : -ENOMEM;
 			break;
@@ -647,7 +647,7 @@ out:
 }
 
 static int qp_modify(struct mroce_qp *qp, const struct ib_qp_attr *attr,
-		     int mask)
+		     int mask, struct mroce_asker *asker)
 {
 	enum ib_qp_state cur = READ_ONCE(qp->state), next;
 	struct ib_qp_attr new;
@@ -674,7 +674,7 @@ static int qp_modify(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 	new = qp->attr;
 	merge_attr(&new, attr, mask);
 	if (mroce_qp_connected(qp) && cur == IB_QPS_INIT && next == IB_QPS_RTR)
-		return qp_connect(qp, attr, &new);
+		return qp_connect(qp, attr, &new, asker);
 	if (mroce_qp_connected(qp) && mask & IB_QP_AV) {
 		err = check_av(qp, attr);
 		if (err)
@@ -687,13 +687,15 @@ static int mroce_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			   int mask, struct ib_udata *udata)
 {
 	struct mroce_qp *qp = to_mqp(ibqp);
+	struct mroce_ucontext *uc;
 	int err;
 
 	/* the core of 7.2 lets a rate through for all types */
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS & ~IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
+	uc = rdma_udata_to_drv_context(udata, struct mroce_ucontext, ibuc);
 	mutex_lock(&qp->mutex);
-	err = qp_modify(qp, attr, mask);
+	err = qp_modify(qp, attr, mask, uc ? uc->asker : NULL);
 	mutex_unlock(&qp->mutex);
 	return err;
 }

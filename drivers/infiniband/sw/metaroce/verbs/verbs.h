@@ -309,7 +309,11 @@ static inline void mroce_odp_wake(struct mroce_dev *dev) { }
 
 /* ---- pd, ucontext, ah: pd.c, ah.c ----------------------------------------------- */
 
-struct mroce_ucontext { struct ib_ucontext ibuc; };
+struct mroce_ucontext {
+	struct ib_ucontext ibuc;
+	struct mroce_asker *asker;
+};
+
 struct mroce_pd { struct ib_pd ibpd; };
 
 /**
