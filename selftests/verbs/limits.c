@@ -16,6 +16,8 @@
 #define HALF	4096	/* connections that nobody answers, */
 #define PER_CTX	256	/* and of them those of one open device */
 #define N_CTX	(HALF / PER_CTX)
+#define RINGS	64	/* of these each has four megabytes */
+#define CQES	65535
 
 static struct vt_dev dev;
 static uint8_t *buf;
@@ -283,20 +285,45 @@ static void half_open(void)
 	vt_ok(!rc, "the next one soon after they are given up");
 }
 
-static bool half;
+/* In a memory cgroup that has far less than all of them want */
+static void rings(void)
+{
+	int i;
+
+	vt_open(&dev);
+	for (i = 0; i < RINGS; i++) {
+		obj[i] = ibv_create_cq(dev.ctx, CQES, NULL, NULL, 0);
+		if (!obj[i])
+			break;
+	}
+	vt_ok(i && i < RINGS && errno == ENOMEM, "rings are charged: %d, then: %s",
+	      i, i < RINGS ? strerror(errno) : "no end");
+	while (i--)
+		rm_cq(obj[i]);
+	obj[0] = mk_cq();
+	vt_ok(obj[0], "a small one afterwards");
+	rm_cq(obj[0]);
+	vt_close(&dev);
+}
+
+static int mode;
 
 static void opt(int c, const char *arg)
 {
 	(void)arg;
-	half = c == 'H';
+	mode = c;
 }
 
 static void run(void)
 {
 	size_t i;
 
-	if (half) {
+	if (mode == 'H') {
 		half_open();
+		return;
+	}
+	if (mode == 'M') {
+		rings();
 		return;
 	}
 
@@ -315,5 +342,5 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	return vt_main(argc, argv, "H", opt, run, NULL);
+	return vt_main(argc, argv, "HM", opt, run, NULL);
 }

@@ -14,12 +14,48 @@
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "verbs.h"
 
 static_assert(sizeof(struct rxe_queue_buf) == 384);
+
+/* Any part of what queue_map() made. */
+static void queue_unmap(struct mroce_queue *q)
+{
+	vunmap(q->buf);
+	while (q->n_pages)
+		__free_page(q->pages[--q->n_pages]);
+	kvfree(q->pages);
+}
+
+/*
+ * What vmalloc_user() does, but with memory that is charged to the caller's
+ * cgroup: a ring may have gigabytes. Where there are none they are refused,
+ * and nobody is killed for them.
+ */
+static bool queue_map(struct mroce_queue *q)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO |
+			  __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+	u32 n = q->buf_bytes >> PAGE_SHIFT;
+
+	q->pages = kvcalloc(n, sizeof(*q->pages), GFP_KERNEL_ACCOUNT);
+	if (!q->pages)
+		return false;
+	for (; q->n_pages < n; q->n_pages++) {
+		if (fatal_signal_pending(current))
+			return false;
+		q->pages[q->n_pages] = alloc_page(gfp);
+		if (!q->pages[q->n_pages])
+			return false;
+		cond_resched();
+	}
+	q->buf = vmap(q->pages, n, VM_MAP | VM_USERMAP, PAGE_KERNEL);
+	return q->buf;
+}
 
 struct mroce_queue *mroce_queue_alloc(struct mroce_dev *dev, u32 n, u32 elem,
 				      bool producer)
@@ -43,15 +79,15 @@ struct mroce_queue *mroce_queue_alloc(struct mroce_dev *dev, u32 n, u32 elem,
 	if (bytes > U32_MAX || bytes >> PAGE_SHIFT > totalram_pages() / 4)
 		return NULL;
 
-	q = kzalloc(sizeof(*q), GFP_KERNEL);
+	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 	if (!q)
 		return NULL;
-	q->buf = vmalloc_user(bytes);
-	if (!q->buf) {
+	q->buf_bytes = bytes;
+	if (!queue_map(q)) {
+		queue_unmap(q);
 		kfree(q);
 		return NULL;
 	}
-	q->buf_bytes = bytes;
 	q->elem_size = elem;
 	q->log2_elem = ilog2(elem);
 	q->mask = slots - 1;
@@ -93,7 +129,7 @@ static void queue_release(struct kref *ref)
 {
 	struct mroce_queue *q = container_of(ref, struct mroce_queue, ref);
 
-	vfree(q->buf);
+	queue_unmap(q);
 	kfree(q);
 }
 

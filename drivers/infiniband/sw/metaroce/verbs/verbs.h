@@ -48,8 +48,10 @@
  * once, masked.
  */
 struct mroce_queue {
-	struct rxe_queue_buf *buf;	/* vmalloc_user(); published header */
+	struct rxe_queue_buf *buf;	/* all pages; the published header */
 	size_t buf_bytes;
+	struct page **pages;
+	u32 n_pages;
 	u32 elem_size;			/* power of two */
 	u32 log2_elem;
 	u32 mask;			/* elements - 1 */
