@@ -12,6 +12,8 @@ namespace, as root:
   wire.py forge  IFACE DEST   watch packets to DEST on IFACE, then send changed
                               copies of them; prints "COUNTER N" as well
   wire.py ports  IFACE SECS   source ports of DATA seen: "PORT PACKETS" lines
+  wire.py tags   IFACE DEST SECS  "ready", then a line "vlan ID" for each packet to
+                              DEST (0: it has no tag)
 """
 import os
 import random
@@ -29,6 +31,8 @@ DATA, ACK, NAK, CONTROL, DATAGRAM = 1, 2, 3, 4, 5
 INIT, INIT_ACK, RESET, PROBE, PROBE_ACK, CLOSE = range(1, 7)
 F_LAST, F_SOL, F_ACKNOW, F_IMM, F_INV = 1, 2, 4, 8, 16
 INIT_LEN = 20 + 48 + 16 * 16
+SOL_PACKET, PACKET_AUXDATA = 263, 8
+TP_STATUS_VLAN_VALID = 0x10
 
 
 def common(ptype, op, flags=0, conn=0x12345678, path=0, epoch=0, tag=0x4242,
@@ -295,7 +299,22 @@ class Sniffer:
     def __init__(self, iface):
         self.s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
                                socket.htons(0x0003))
+        self.s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         self.s.bind((iface, 0))
+        self.vlan = 0           # of the last packet
+
+    def recv(self):
+        b, aux, _, _ = self.s.recvmsg(65535, 256)
+        self.vlan = 0
+        for level, kind, data in aux:
+            if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
+                status, tci = struct.unpack('I12xH', data[:18])
+                if status & TP_STATUS_VLAN_VALID:
+                    self.vlan = tci & 0xfff
+        # A tag that no offload takes care of
+        if not self.vlan and len(b) > 4 and b[2:4] in (b'\x08\0', b'\x86\xdd'):
+            self.vlan, b = struct.unpack('>H', b[:2])[0] & 0xfff, b[4:]
+        return b
 
     def packets(self, seconds):
         """(source, destination, sport, UDP payload)"""
@@ -304,7 +323,7 @@ class Sniffer:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.s], [], [], left)[0]:
                 return
-            b = self.s.recv(65535)
+            b = self.recv()
             if len(b) < 28:
                 continue
             if b[0] >> 4 == 4 and b[9] == 17:
@@ -331,6 +350,14 @@ def cmd_ports(iface, seconds):
             seen[sport] = seen.get(sport, 0) + 1
     for port in sorted(seen):
         print(port, seen[port])
+
+
+def cmd_tags(iface, dest, seconds):
+    s = Sniffer(iface)
+    print('ready', flush=True)
+    for _, d, _, _ in s.packets(float(seconds)):
+        if d == dest:
+            print('vlan', s.vlan, flush=True)
 
 
 def cmd_forge(iface, dest):
@@ -385,7 +412,7 @@ def cmd_forge(iface, dest):
 
 def main():
     cmds = {'bad': cmd_bad, 'stray': cmd_stray, 'forge': cmd_forge,
-            'ports': cmd_ports,
+            'ports': cmd_ports, 'tags': cmd_tags,
             'fuzz': lambda s, d, n: cmd_fuzz(s, d, int(n))}
     if len(sys.argv) < 2 or sys.argv[1] not in cmds:
         sys.exit(__doc__)

@@ -196,8 +196,21 @@ void mroce_dgram_rx(struct mroce_net *mn, struct sk_buff *skb, u32 off,
 		}
 		return;
 	}
-	list_for_each_entry_rcu(g, &mn->groups, node)
-		if (ipv6_addr_equal(&g->addr, &a->saddr) &&
-		    g->ifindex == a->ifindex)
-			mroce_verbs_ops.dgram_rx(g->dev, &d);
+	list_for_each_entry_rcu(g, &mn->groups, node) {
+		if (!ipv6_addr_equal(&g->addr, &a->saddr))
+			continue;
+		if (g->ifindex != a->ifindex) {
+			/*
+			 * A VLAN's, if it has a GID. Other uppers see copies of
+			 * what comes in on the netdev itself.
+			 */
+			gid = mroce_gid_on(mn, g->dev, a->ifindex);
+			if (!gid || gid->vlan >= VLAN_N_VID)
+				continue;
+			d.vlan = gid->vlan;
+		} else {
+			d.vlan = 0xffff;
+		}
+		mroce_verbs_ops.dgram_rx(g->dev, &d);
+	}
 }

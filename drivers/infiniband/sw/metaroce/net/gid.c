@@ -155,6 +155,27 @@ struct mroce_dev *mroce_gid_find(struct mroce_net *mn,
 	return g ? g->dev : NULL;
 }
 
+/**
+ * mroce_gid_on - a GID of a device on one netdev
+ * @mn: namespace
+ * @dev: the device
+ * @ifindex: the netdev
+ *
+ * For what a packet of a group, which is no GID, came in on. RCU. Return: GID
+ * or NULL.
+ */
+struct mroce_gid *mroce_gid_on(struct mroce_net *mn, struct mroce_dev *dev,
+			       int ifindex)
+{
+	struct mroce_gid *g;
+	int i;
+
+	hash_for_each_rcu(mn->gids, i, g, node)
+		if (g->dev == dev && g->ifindex == ifindex)
+			return g;
+	return NULL;
+}
+
 /* Is @addr one of @dev's own? RCU. */
 bool mroce_gid_is(struct mroce_net *mn, const struct in6_addr *addr,
 		  struct mroce_dev *dev)

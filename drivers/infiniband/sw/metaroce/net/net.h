@@ -200,6 +200,8 @@ struct mroce_gid *mroce_gid_lookup(struct mroce_net *mn,
 				   const struct in6_addr *addr, int ifindex);
 struct mroce_dev *mroce_gid_find(struct mroce_net *mn,
 				 const struct in6_addr *addr, int ifindex);
+struct mroce_gid *mroce_gid_on(struct mroce_net *mn, struct mroce_dev *dev,
+			       int ifindex);
 bool mroce_gid_is(struct mroce_net *mn, const struct in6_addr *addr,
 		  struct mroce_dev *dev);
 int mroce_mcast_join(struct mroce_dev *dev, const struct in6_addr *group);
