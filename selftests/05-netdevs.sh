@@ -35,7 +35,18 @@ have() {
 	return 1
 }
 
+# What INIT says of the link: veth calls itself 10 Gbit/s
+bg "$t_tmp/speed" in_a "$HERE/wire.py" speed va1 $((10 * T_SLOW))
+pid=$t_bg
+t_wait 5 grep -q ready "$t_tmp/speed"
 on "veth" va1 $IPA vb1 $IPB
+if only metaroce "veth: INIT tells the speed"; then
+	n=$(grep -c '^10000$' "$t_tmp/speed")
+	[ "$n" -ge 2 ] && ! grep -qv 'ready\|^10000$' "$t_tmp/speed"
+	result $? "veth: INIT tells the speed ($n)" "$t_tmp/speed"
+fi
+t_kill_tree "$pid"
+reap "$pid" 5
 
 if have "bridge" ip -n "$NSA" link add mrbr type bridge; then
 	a addr flush dev va1

@@ -14,6 +14,7 @@ namespace, as root:
   wire.py ports  IFACE SECS   source ports of DATA seen: "PORT PACKETS" lines
   wire.py tags   IFACE DEST SECS  "ready", then a line "vlan ID" for each packet to
                               DEST (0: it has no tag)
+  wire.py speed  IFACE SECS   "ready", then the speed in each INIT and INIT_ACK
 """
 import os
 import random
@@ -360,6 +361,14 @@ def cmd_tags(iface, dest, seconds):
             print('vlan', s.vlan, flush=True)
 
 
+def cmd_speed(iface, seconds):
+    s = Sniffer(iface)
+    print('ready', flush=True)
+    for _, _, _, p in s.packets(float(seconds)):
+        if p[0] & 15 == CONTROL and p[1] in (INIT, INIT_ACK):
+            print(struct.unpack('>I', p[52:56])[0], flush=True)
+
+
 def cmd_forge(iface, dest):
     """Copies of live DATA to DEST, changed so that none may have an effect."""
     got = []
@@ -412,7 +421,7 @@ def cmd_forge(iface, dest):
 
 def main():
     cmds = {'bad': cmd_bad, 'stray': cmd_stray, 'forge': cmd_forge,
-            'ports': cmd_ports, 'tags': cmd_tags,
+            'ports': cmd_ports, 'tags': cmd_tags, 'speed': cmd_speed,
             'fuzz': lambda s, d, n: cmd_fuzz(s, d, int(n))}
     if len(sys.argv) < 2 or sys.argv[1] not in cmds:
         sys.exit(__doc__)

@@ -83,6 +83,7 @@ static void mroce_nconn_cfg(struct mroce_nconn *nc, struct mroce_conn_cfg *cfg)
 		mtu = ETH_DATA_LEN;
 
 	cfg->tclass = a->tclass;
+	cfg->speed_mbps = READ_ONCE(nc->dev->link_mbps);
 	cfg->link_mtu = min_t(u32, mtu, MROCE_MAX_MTU);
 	cfg->l3_len = sizeof(struct udphdr) +
 		      (a->v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));

@@ -81,16 +81,22 @@ void mroce_port_event(struct mroce_dev *dev)
 		mroce_dispatch_port_state(&dev->ib_dev, 1, state);
 }
 
-/*
- * Speed of the netdev. It takes the RTNL to read it, so that is done after a
- * change only, and not at all while somebody else has it: queries must not wait
- * for the RTNL, and may come from its holder.
+/**
+ * mroce_link_mbps - speed of the netdev
+ * @dev: device
+ * @ndev: its netdev, or NULL
+ *
+ * Kept in dev->link_mbps for those who cannot read it. It takes the RTNL to
+ * read it, so that is done after a change only, and not at all while somebody
+ * else has it: queries must not wait for the RTNL, and may come from its holder.
+ *
+ * May sleep. Return: Mbit/s as last read; 0: unknown.
  */
-static u32 ndev_mbps(struct mroce_dev *dev, struct net_device *ndev)
+u32 mroce_link_mbps(struct mroce_dev *dev, struct net_device *ndev)
 {
 	struct ethtool_link_ksettings ks = {};
 
-	if (READ_ONCE(dev->link_stale) && rtnl_trylock()) {
+	if (ndev && READ_ONCE(dev->link_stale) && rtnl_trylock()) {
 		u32 mbps = 0;
 
 		WRITE_ONCE(dev->link_stale, false);
@@ -101,7 +107,7 @@ static u32 ndev_mbps(struct mroce_dev *dev, struct net_device *ndev)
 		WRITE_ONCE(dev->link_mbps, mbps);
 		rtnl_unlock();
 	}
-	return READ_ONCE(dev->link_mbps) ?: MROCE_DEF_MBPS;
+	return READ_ONCE(dev->link_mbps);
 }
 
 static void mbps_to_ib(u32 mbps, u16 *speed, u8 *width)
@@ -229,7 +235,7 @@ static int mroce_query_port(struct ib_device *ibdev, u32 port,
 		attr->phys_state = IB_PORT_PHYS_STATE_POLLING;
 	else
 		attr->phys_state = IB_PORT_PHYS_STATE_DISABLED;
-	mbps_to_ib(ndev ? ndev_mbps(dev, ndev) : MROCE_DEF_MBPS,
+	mbps_to_ib(mroce_link_mbps(dev, ndev) ?: MROCE_DEF_MBPS,
 		   &attr->active_speed, &attr->active_width);
 	dev_put(ndev);
 	return 0;

@@ -558,6 +558,7 @@ static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
 static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 		      const struct ib_qp_attr *new, struct mroce_asker *asker)
 {
+	struct net_device *ndev;
 	struct mroce_addr addr;
 	struct mroce_conn *c;
 	struct net *net;
@@ -567,6 +568,10 @@ static int qp_connect(struct mroce_qp *qp, const struct ib_qp_attr *attr,
 	err = mroce_av_to_addr(qp->dev, &attr->ah_attr, &addr, &net);
 	if (err)
 		return err;
+	/* What a new connection tells of the link shall be true. */
+	ndev = mroce_get_netdev(&qp->dev->ib_dev, 1);
+	mroce_link_mbps(qp->dev, ndev);
+	dev_put(ndev);
 	/* The peer may close the connection between the two; then another. */
 	do {
 		c = mroce_net_ops.conn_get(qp->dev, net, &addr, asker);

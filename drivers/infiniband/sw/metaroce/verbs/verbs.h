@@ -438,7 +438,8 @@ extern const struct ib_device_ops mroce_srq_ops;
 extern const struct ib_device_ops mroce_qp_ops;
 extern const struct ib_device_ops mroce_mad_ops;
 
-/* device.c: one of the per-CPU counters */
+/* device.c: speed of the netdev (0: unknown), one of the per-CPU counters */
+u32 mroce_link_mbps(struct mroce_dev *dev, struct net_device *ndev);
 u64 mroce_dev_sum(struct mroce_dev *dev, enum mroce_dev_counter c);
 
 #endif /* MROCE_VERBS_H */
