@@ -17,11 +17,11 @@ mkdir -p "$LOG"
 
 # Two lanes at once, for two CPUs: kernels compile and guests wait in the one
 # while the other works. Order matters only for the time it takes.
-LANE1='layers unit fuzz smoke-6.12'
-LANE2='static checkpatch smoke-6.1'
-# With kernels of our own; see Documentation/testing.rst on what is known of them
-FULL1="layers unit kernel-uml vm kunit selftests rdma-core demo-uml"
-FULL2="static checkpatch fuzz smoke-6.1 smoke-6.12 demo kernel-debug selftests-debug"
+LANE1='layers kernel-uml vm kunit selftests rdma-core smoke-6.12'
+LANE2='unit kernel-debug static selftests-debug checkpatch fuzz smoke-6.1'
+# And what is shown to people
+FULL1="$LANE1 demo-uml"
+FULL2="$LANE2 demo"
 QUICK1='sparse'
 QUICK2='layers unit'
 
