@@ -117,6 +117,11 @@ enum mroce_msg_state {
 	MROCE_M_DONE,		/* complete; earlier ones may not be */
 };
 
+/* Memory of a message that is not there now: since when. See absent_for(). */
+struct mroce_absent {
+	u32 since_ts, last_ts;	/* own clock; since 0: it is there */
+};
+
 /**
  * struct mroce_msg - one message of a stream, requester's side
  *
@@ -146,6 +151,7 @@ struct mroce_msg {
 	u32 resp_bytes;		/* Read: placed so far */
 	u16 unacked;		/* PSNs of this attempt outstanding */
 	u16 voided;		/* PSNs voided, not yet acknowledged */
+	struct mroce_absent absent;	/* source, or where an answer goes */
 };
 
 /* ---- packets to send ---------------------------------------------------- */
@@ -236,6 +242,7 @@ struct mroce_rctx {
 	u32 off;		/* next byte to send */
 	bool all_sent;
 	u16 unacked;
+	struct mroce_absent absent;
 	u64 orig;		/* atomic result */
 	void *obj;		/* verbs': referenced MR */
 	u8 *copy;		/* Read <= MROCE_READ_COPY_BYTES: verbs' copy */
@@ -355,6 +362,7 @@ struct mroce_rmsg {
 	u32 count;		/* bytes placed in this attempt */
 	u32 len;
 	u32 rsn, imm, rkey, cookie;
+	struct mroce_absent absent;
 	u64 va, swap_add, compare;
 	u8 *kept;
 };
@@ -376,7 +384,6 @@ struct mroce_stream {
 	struct list_head timed;		/* conn->timed: has a deadline */
 	u64 retry_at;			/* T_retry; MROCE_NEVER */
 	u64 progress_ns;		/* it was last started anew */
-	u64 unplaced_ns;		/* no place for an answer since; 0 */
 	u32 life;			/* raised by every attach */
 	bool bound;			/* to this incarnation (rule 41) */
 	bool established;		/* ops->established() was called */
@@ -475,6 +482,8 @@ struct mroce_path_tx {
 	u32 last_ts;
 	u32 echo_ts;		/* newest echo */
 	u32 rtx_budget;		/* retransmissions beyond the window */
+	u32 rtx_psn;		/* where to look for the next one */
+	u64 rtx_wait_ns;	/* not before: payload was not there */
 	u32 guard_ts;		/* reorder guard, 64 ns units */
 	u32 guard_psn;		/* halving clock */
 	u8 guard_rounds;

@@ -26,8 +26,10 @@
 #define MROCE_TLP_MIN_NS	(200 * US)
 #define MROCE_MIN_RTT_NS	(10 * SEC)	/* a minimum is believed so long */
 #define MROCE_NOMEM_NS		(1 * MS)	/* try again after so long */
-#define MROCE_UNPLACED_NS	SEC		/* an answer without its memory */
+#define MROCE_ABSENT_NS		SEC		/* memory that is waited for */
+#define MROCE_UNPLACED_NS	(10 * MS)	/* so long without refusing */
 #define MROCE_UNPLACED_TIMER	16		/* RNR code for 2.56 ms */
+#define MROCE_RTX_FAILS		8		/* of a path, in vain, at a time */
 #define MROCE_RETRY_MIN_NS	(4 * MS)
 #define MROCE_NOT_READY_NS	(100 * MS)	/* hold if the QP never times out */
 #define MROCE_NAK_PER_MS	10		/* stateless NAKs */
@@ -61,6 +63,24 @@ static inline u64 elapsed(u64 now, u64 then)
 static inline u32 conn_ts(const struct mroce_conn *c, u64 now)
 {
 	return (u32)(now >> MROCE_TS_SHIFT) + c->ts_off;
+}
+
+/*
+ * Memory was not there at @ts: has it been so for more than @ns? If nobody has
+ * looked for long, who knows: the count begins anew.
+ */
+static inline bool absent_for(struct mroce_absent *a, u32 ts, u64 ns)
+{
+	if (!a->since_ts || ts - a->last_ts > MROCE_ABSENT_NS >> MROCE_TS_SHIFT)
+		a->since_ts = ts | 1;
+	a->last_ts = ts;
+	return (s32)(ts - a->since_ts) > (s32)(ns >> MROCE_TS_SHIFT);
+}
+
+static inline void absent_end(struct mroce_absent *a)
+{
+	if (a->since_ts)
+		a->since_ts = 0;
 }
 
 static inline u32 psn_idx(u32 psn)
@@ -186,6 +206,8 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 			      struct mroce_claim *cl, u64 now);
 bool stream_rx_wanted(const struct mroce_stream *s,
 		      const struct mroce_claim *cl);
+bool stream_rx_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
+			u64 now);
 void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
 void stream_rx_reset(struct mroce_stream *s);
 void stream_rx_close(struct mroce_stream *s, bool all);
@@ -203,7 +225,7 @@ void resp_close(struct mroce_stream *s, bool all);
 enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 			    const struct mroce_pkt *pkt, struct mroce_claim *cl,
 			    u64 now);
-void resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
+bool resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 		   u64 now);
 void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
 void stream_run_order(struct mroce_stream *s, u64 now);

@@ -206,6 +206,7 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	struct mroce_pkt pkt = {};
 	struct mroce_rctx *r = NULL;
 	struct mroce_msg *m = NULL;
+	struct mroce_absent *absent;
 	int err = 0;
 
 	if (!s)
@@ -232,8 +233,12 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 			err = m ? s->ops->gather(s, m, sl->off, sl->len, txd) :
 				  s->ops->gather_resp(s, r, sl->off, sl->len,
 						      txd);
-		if (not_now(err)) {
-			/* Still lost; the path's deadline brings it back. */
+		absent = m ? &m->absent : &r->absent;
+		if (!not_now(err)) {
+			absent_end(absent);
+		} else if (!absent_for(absent, conn_ts(c, now),
+				       MROCE_ABSENT_NS)) {
+			/* Still lost: tried again later. */
 			cnt_inc(c, MROCE_CNT_NOMEM);
 			*sl = old;
 			return false;
@@ -275,9 +280,40 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	return true;
 }
 
+/*
+ * One lost packet of a path. What has no payload now holds up no other, and does
+ * not cost a look at each packet that is sent meanwhile.
+ */
+static bool path_retx(struct mroce_conn *c, struct mroce_path_tx *p,
+		      struct mroce_txd *txd, u64 now)
+{
+	u32 n = p->n_lost, failed = 0;
+
+	if (now < p->rtx_wait_ns)
+		return false;
+	if (p->rtx_psn - p->una >= p->nxt - p->una)
+		p->rtx_psn = p->una;
+	for (; n; n--) {
+		u32 psn = next_lost(p, p->rtx_psn);
+
+		if (psn == p->nxt)
+			psn = next_lost(p, p->una);
+		if (tx_again(c, p, psn, txd, now)) {
+			/* in order: from the oldest one on, if all can */
+			p->rtx_psn = failed ? psn + 1 : p->una;
+			return true;
+		}
+		p->rtx_psn = psn + 1;
+		if (++failed == MROCE_RTX_FAILS)
+			break;
+	}
+	p->rtx_wait_ns = now + MROCE_NOMEM_NS;
+	c->again_at = min(c->again_at, p->rtx_wait_ns);
+	return false;
+}
+
 static bool tx_retx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 {
-	u32 psn;
 	int i;
 
 	for (i = 0; i < c->n_tx; i++) {
@@ -287,15 +323,11 @@ static bool tx_retx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 			continue;
 		if (p->inflight >= p->cc.cwnd_x256 >> 8 && !p->rtx_budget)
 			continue;
-		/* One whose payload is not there now holds up no other. */
-		for (psn = next_lost(p, p->una); psn != p->nxt;
-		     psn = next_lost(p, psn + 1)) {
-			if (!tx_again(c, p, psn, txd, now))
-				continue;
-			if (p->rtx_budget)
-				p->rtx_budget--;
-			return true;
-		}
+		if (!path_retx(c, p, txd, now))
+			continue;
+		if (p->rtx_budget)
+			p->rtx_budget--;
+		return true;
 	}
 	return false;
 }
@@ -389,7 +421,10 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		if (err) {
 			slot_undo(p);
 			if (not_now(err)) {
-				stream_no_memory(s, now);
+				/* the stream's requests need not wait */
+				cnt_inc(c, MROCE_CNT_NOMEM);
+				c->again_at = min(c->again_at,
+						  now + MROCE_NOMEM_NS);
 				list_move_tail(&s->resp_ready, &c->resp_ready);
 				stuck = stuck ?: s;
 				continue;

@@ -251,40 +251,42 @@ void conn_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u8 code,
 /* ---- the end of a claim -------------------------------------------------------- */
 
 /*
- * A packet could not be placed: its memory is not there now. Once that is as if
- * it had not come, and it comes again. It must not go on so: a PSN that stays
- * outstanding holds up its path, and with it the other streams. So what fails
- * again is refused like a Send without a receive. An answer cannot be refused;
- * if it cannot be placed for long, its stream fails.
+ * A packet could not be placed: its memory is not there now. That is as if it had
+ * not come, and it comes again. It must not go on so: a PSN that stays outstanding
+ * holds up its path, and with it the other streams. So a message of which nothing
+ * is placed for long is refused, like a Send without a receive. An answer cannot
+ * be refused: if it cannot be placed for very long, its request fails, and the
+ * PSN is void.
  */
-static void not_placed(struct mroce_conn *c, const struct mroce_claim *cl,
-		       u64 now)
+static void not_placed(struct mroce_conn *c, struct mroce_path_rx *r,
+		       const struct mroce_claim *cl, u64 now)
 {
 	struct mroce_stream *s = cl->s;
+	u8 timer = s->a.min_rnr_timer;
+	struct mroce_nak nak = {
+		.path = cl->path,
+		.psn = cl->psn,
+		.qpn = s->a.dqpn,
+		.msn = cl->msn,
+		.attempt = cl->attempt,
+		.code = MROCE_NAK_RNR,
+		.timer = MROCE_UNPLACED_TIMER,
+	};
 
 	if (cl->kind == MROCE_CLAIM_RESP) {
-		if (!s->unplaced_ns)
-			s->unplaced_ns = now;
-		else if (elapsed(now, s->unplaced_ns) > MROCE_UNPLACED_NS)
-			resp_unplaced(s, cl, now);
-	} else if (cl->flags & MROCE_F_RETX) {
-		u8 timer = s->a.min_rnr_timer;
-		struct mroce_nak nak = {
-			.path = cl->path,
-			.psn = cl->psn,
-			.qpn = s->a.dqpn,
-			.msn = cl->msn,
-			.attempt = cl->attempt,
-			.code = MROCE_NAK_RNR,
-			.timer = MROCE_UNPLACED_TIMER,
-		};
-
-		/* a page takes longer than a receive */
-		if (mroce_rnr_ns(timer) > mroce_rnr_ns(nak.timer))
-			nak.timer = timer;
-		cnt_inc(c, MROCE_CNT_RNR_SENT);
-		nak_add(c, &nak);
+		if (resp_unplaced(s, cl, now)) {
+			path_rx_touch(c, r);
+			path_rx_place(c, r, cl->psn);
+		}
+		return;
 	}
+	if (!stream_rx_unplaced(s, cl, now))
+		return;
+	/* a page takes longer than a receive */
+	if (mroce_rnr_ns(timer) > mroce_rnr_ns(nak.timer))
+		nak.timer = timer;
+	cnt_inc(c, MROCE_CNT_RNR_SENT);
+	nak_add(c, &nak);
 }
 
 void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
@@ -306,10 +308,9 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		if (ok && alive && stream_rx_wanted(s, cl)) {
 			cnt_add(c, MROCE_CNT_RX_BYTES, cl->len);
 			path_rx_place(c, r, cl->psn);
-			s->unplaced_ns = 0;
 			stream_rx_finish(s, cl, now);
 		} else if (!ok && alive && stream_rx_wanted(s, cl)) {
-			not_placed(c, cl, now);
+			not_placed(c, r, cl, now);
 		}
 	}
 	mroce_free(cl->kept);

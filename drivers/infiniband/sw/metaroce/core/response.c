@@ -265,6 +265,12 @@ enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 		resp_failed(s, pkt, now);
 		return VERDICT_VOID;
 	}
+	/* Of a request that has failed already: do not keep its path waiting. */
+	if (s->tx_state == MROCE_TX_DRAIN &&
+	    !mroce_seq_before(pkt->data.msn, s->drain_msn)) {
+		cnt_inc(c, MROCE_CNT_RX_STALE);
+		return VERDICT_VOID;
+	}
 	m = resp_msg(s, pkt->data.msn, pkt->data.cookie);
 	if (!m) {
 		cnt_inc(c, MROCE_CNT_RX_STALE);
@@ -297,16 +303,20 @@ enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 	return VERDICT_CLAIM;
 }
 
-/* The memory for an answer does not come. */
-void resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
+/* An answer could not be placed. True: its memory does not come any more, the
+ * request has failed.
+ */
+bool resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 		   u64 now)
 {
 	struct mroce_msg *m = resp_msg(s, cl->msn, cl->cookie);
 
-	if (!m)
-		return;
+	if (!m || !absent_for(&m->absent, conn_ts(s->conn, now),
+			      MROCE_ABSENT_NS))
+		return false;
 	stream_drain(s, m->msn, MROCE_ST_LOC_PROT);
 	stream_complete(s, now);
+	return true;
 }
 
 void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
@@ -315,6 +325,7 @@ void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 
 	if (!m || !stream_may_send(s))
 		return;
+	absent_end(&m->absent);
 	stream_progress(s, now);
 	if (cl->opcode == MROCE_OP_ATOMIC_RESP) {
 		if (s->ops->atomic_done(s, m, cl->swap_add)) {

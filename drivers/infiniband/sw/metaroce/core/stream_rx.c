@@ -303,6 +303,7 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		e->count = 0;
 		e->last_placed = false;
 		e->refused = false;
+		absent_end(&e->absent);
 	} else if (e->attempt != pkt->data.attempt) {
 		if ((s8)(pkt->data.attempt - e->attempt) < 0) {
 			cnt_inc(c, MROCE_CNT_RX_STALE);
@@ -312,6 +313,7 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		e->count = 0;
 		e->last_placed = false;
 		e->refused = false;
+		absent_end(&e->absent);
 	}
 	if (!fresh && !rmsg_agrees(e, pkt))
 		return stream_bad(c, s, pkt, MROCE_NAK_INV_REQ);
@@ -353,6 +355,17 @@ bool stream_rx_wanted(const struct mroce_stream *s,
 	       s->rx_state == MROCE_RX_ERR_PENDING;
 }
 
+/* A packet of a message could not be placed. True: refuse the message. */
+bool stream_rx_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
+			u64 now)
+{
+	struct mroce_rmsg *e = rmsg_find(s, cl->msn);
+
+	return e && e->attempt == cl->attempt &&
+	       absent_for(&e->absent, conn_ts(s->conn, now),
+			  MROCE_UNPLACED_NS);
+}
+
 /* Step 10: the payload is in its place. */
 void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 {
@@ -369,6 +382,7 @@ void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 	if (!e || e->state == MROCE_R_FULL || e->attempt != cl->attempt)
 		return;
 
+	absent_end(&e->absent);
 	e->count += cl->len;
 	if (cl->kind == MROCE_CLAIM_VOID)
 		e->refused = true;

@@ -132,6 +132,7 @@ int mroce_stream_post(struct mroce_stream *s, struct mroce_msg *m, u64 now)
 	m->resp_bytes = 0;
 	m->unacked = 0;
 	m->voided = 0;
+	m->absent.since_ts = 0;
 	m->cookie = op_is_fetch(m->opcode) ? mroce_random_u32() : 0;
 	if (op_is_consuming(m->opcode))
 		s->rsn_nxt++;

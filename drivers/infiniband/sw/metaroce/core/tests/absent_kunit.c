@@ -82,7 +82,7 @@ static void other_goes_on(struct pair *p, u8 opcode, u32 n)
 
 		for (k = 0; k < 10; k++)
 			pair_post(p, 0, 1, opcode, 10000, 0, false);
-		if (!pair_run(p, 20 * MS, stream_1_done))
+		if (!pair_run(p, 50 * MS, stream_1_done))
 			break;
 	}
 	KUNIT_EXPECT_GE(p->test, i, n);
@@ -144,7 +144,7 @@ static void test_unplaced_each_once(struct kunit *test)
 	for (i = 0; i < 20; i++) {
 		pair_ts(p, 1, 0)->fail_place = true;
 		pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
-		pair_run(p, 2 * MS, NULL);
+		pair_run(p, 40 * MS, NULL);
 		pair_ts(p, 1, 0)->fail_place = false;
 		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
 	}
@@ -239,10 +239,125 @@ static void test_requests_pass(struct kunit *test)
 	p->net.loss = 6000;
 	other_goes_on(p, MROCE_OP_WRITE, 30);
 	p->net.loss = 0;
+	other_goes_on(p, MROCE_OP_WRITE, 20);
 	a->no_memory = 0;
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
 	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
 	pair_check_quiet(p);
+	pair_free(p);
+}
+
+/* What was lost cannot be built again, and never will: nobody waits for ever. */
+static void test_never_again(struct kunit *test)
+{
+	static const u8 op[] = { MROCE_OP_WRITE, MROCE_OP_READ_REQ };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(op); i++) {
+		struct pair *p = two_streams(test, 63 + i);
+		struct tstream *a = pair_ts(p, 0, 0);
+		int k;
+
+		a->s.a.timeout = 0;
+		if (op[i] == MROCE_OP_WRITE) {
+			p->net.drop_next = 14;
+			pair_post(p, 0, 0, op[i], 20000, 0, false);
+			pair_pump(p, 0);
+			a->no_memory = U32_MAX;
+		} else {
+			/* the answers, not the requests */
+			for (k = 0; k < 4; k++)
+				pair_post(p, 0, 0, op[i], 5000, 0, false);
+			pair_pump(p, 0);
+			p->net.drop_next = 16;
+			pair_run(p, 200 * US, NULL);
+			pair_ts(p, 1, 0)->no_memory = U32_MAX;
+		}
+		KUNIT_EXPECT_EQ(test, p->net.drop_next, 0ULL);
+		pair_run(p, 3 * SEC, NULL);
+		KUNIT_EXPECT_GT(test, a->n_err_done, 0U);
+		other_goes_on(p, MROCE_OP_WRITE, MANY / 7);
+		pair_free(p);
+	}
+}
+
+/* Only what is not there for long fails, whatever else the stream does. */
+static void test_unplaced_beside_others(struct kunit *test)
+{
+	struct pair *p = two_streams(test, 66);
+	struct tstream *a = pair_ts(p, 0, 0);
+	int i;
+
+	a->fail_resp = true;
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 3000, 0, false);
+	for (i = 0; i < 30 && !a->fatal; i++) {
+		pair_post(p, 1, 0, MROCE_OP_WRITE, 100, 0, false);
+		pair_run(p, 100 * MS, NULL);
+	}
+	KUNIT_EXPECT_GT(test, pair_ts(p, 1, 0)->n_done, 5U);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_LOC_PROT);
+	pair_free(p);
+}
+
+/* One miss, an outage, another miss: that is not a second without memory. */
+static void test_two_misses(struct kunit *test)
+{
+	struct pair *p = two_streams(test, 67);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	a->s.a.timeout = 0;
+	a->fail_place = true;
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 3000, 0, false);
+	pair_run(p, 5 * MS, NULL);
+	p->net.cut = true;
+	pair_run(p, 3 * SEC, NULL);
+	p->net.cut = false;
+	pair_run(p, 300 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	a->fail_place = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	pair_free(p);
+}
+
+/* A responder whose answers wait for their payload still has a requester's life. */
+static void test_own_requests_pass(struct kunit *test)
+{
+	struct pair *p = two_streams(test, 68);
+	struct tstream *b = pair_ts(p, 1, 0);
+
+	b->short_resp = true;
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 20000, 0, false);
+	pair_run(p, 5 * MS, NULL);
+	pair_post(p, 1, 0, MROCE_OP_WRITE, 100, 0, false);
+	pair_run(p, 50 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, b->n_done, b->n_posted);
+	b->short_resp = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	pair_free(p);
+}
+
+/* Many packets that cannot be built do not cost a look each time. */
+static void test_few_looks(struct kunit *test)
+{
+	struct pair *p = two_streams(test, 69);
+	struct tstream *a = pair_ts(p, 0, 0);
+	u32 looks;
+
+	other_goes_on(p, MROCE_OP_WRITE, 50);	/* its windows open */
+	p->net.drop_next = 56;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 60000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 20000, 0, false);
+	pair_pump(p, 0);
+	KUNIT_EXPECT_LT(test, p->net.drop_next, 20ULL);
+	p->net.drop_next = 0;
+	a->no_memory = U32_MAX;
+	other_goes_on(p, MROCE_OP_WRITE, 20);
+	looks = U32_MAX - a->no_memory;
+	KUNIT_EXPECT_GT(test, looks, 0U);
+	KUNIT_EXPECT_LT(test, looks, 1000U);
+	a->no_memory = 0;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC, pair_all_done));
 	pair_free(p);
 }
 
@@ -256,6 +371,11 @@ static struct kunit_case absent_cases[] = {
 	KUNIT_CASE(test_unplaced_answer),
 	KUNIT_CASE(test_answers_pass),
 	KUNIT_CASE(test_requests_pass),
+	KUNIT_CASE(test_never_again),
+	KUNIT_CASE(test_unplaced_beside_others),
+	KUNIT_CASE(test_two_misses),
+	KUNIT_CASE(test_own_requests_pass),
+	KUNIT_CASE(test_few_looks),
 	{}
 };
 

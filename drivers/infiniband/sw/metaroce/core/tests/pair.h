@@ -52,8 +52,10 @@ struct tstream {
 	bool dead_key;		/* check_write, read_start: access error */
 	bool silent;		/* what is refused is refused in silence */
 	bool fail_place;	/* copies of received payload fail */
+	bool fail_resp;		/* of answers only */
 	u32 no_page;		/* so often store, read_start: -EAGAIN */
 	u32 no_memory;		/* so many packets cannot be built */
+	bool short_resp;	/* those of answers cannot */
 	u32 *pool;		/* receives shared with others, like an SRQ */
 	u32 n_checked;		/* messages of the peer looked at */
 	u32 psn_shift;		/* moves the first MSNs, on both sides alike */

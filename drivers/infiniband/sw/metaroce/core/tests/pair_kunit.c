@@ -78,7 +78,7 @@ static int t_gather(struct mroce_stream *s, struct mroce_msg *m, u32 off,
 static int t_gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 			 u32 len, struct mroce_txd *txd)
 {
-	int err = short_of_memory(to_ts(s));
+	int err = to_ts(s)->short_resp ? -EAGAIN : short_of_memory(to_ts(s));
 
 	if (!err)
 		gather_bytes(to_ts(s)->mem + r->va + off, len, txd);
@@ -155,6 +155,8 @@ static int t_place(struct mroce_claim *cl, mroce_copy_fn copy, void *src)
 		dst = ts->rbuf + cl->rsn * ts->rsize + cl->off;
 		break;
 	default:
+		if (ts->fail_resp)
+			return -EAGAIN;
 		pm = cl->obj;
 		dst = ts->land + pm->buf_off + cl->off;
 		break;
