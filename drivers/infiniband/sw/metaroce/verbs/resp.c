@@ -15,6 +15,7 @@
 
 /* The last bytes of a packet, written after all others (polled flags). */
 #define MROCE_TAIL_BYTES	64
+#define WRITE_AHEAD		(256U << 10)	/* brought in before it comes */
 
 /* ---- receive queue ------------------------------------------------------ */
 
@@ -248,6 +249,9 @@ static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
 static bool uc_drops(struct mroce_qp *qp, const struct mroce_bound *b,
 		     const struct mroce_recv *r)
 {
+	/* the packets of a Write were good, only it has no receive */
+	if (b->drop && r->opcode == MROCE_OP_WRITE_IMM)
+		return refuse(qp, MROCE_NAK_INV_REQ);
 	if (b->drop || b->status || r->refused)
 		return true;
 	/* UC has no such request, and no sender of ours sends it */
@@ -351,7 +355,9 @@ static int check_write(struct mroce_stream *s, struct mroce_claim *cl)
 	mr = remote_mr(qp, cl->rkey, cl->va - cl->off, cl->mlen,
 		       IB_ACCESS_REMOTE_WRITE);
 	/* the look-up has not seen all of a long message */
-	if (mr && !mroce_mr_ahead(mr, cl->rkey, cl->va, cl->len, true)) {
+	if (mr && !mroce_mr_ahead(mr, cl->rkey, cl->va,
+				  min_t(u32, cl->mlen - cl->off, WRITE_AHEAD),
+				  true)) {
 		mroce_mr_put(mr);
 		mr = NULL;
 	}
