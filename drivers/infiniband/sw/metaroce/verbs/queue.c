@@ -26,8 +26,10 @@ static_assert(sizeof(struct rxe_queue_buf) == 384);
 static void queue_unmap(struct mroce_queue *q)
 {
 	vunmap(q->buf);
-	while (q->n_pages)
+	while (q->n_pages) {
 		__free_page(q->pages[--q->n_pages]);
+		cond_resched();
+	}
 	kvfree(q->pages);
 }
 
@@ -38,17 +40,17 @@ static void queue_unmap(struct mroce_queue *q)
  */
 static bool queue_map(struct mroce_queue *q)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO |
-			  __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+			  __GFP_NOWARN;
 	u32 n = q->buf_bytes >> PAGE_SHIFT;
 
-	q->pages = kvcalloc(n, sizeof(*q->pages), GFP_KERNEL_ACCOUNT);
+	q->pages = kvcalloc(n, sizeof(*q->pages), gfp);
 	if (!q->pages)
 		return false;
 	for (; q->n_pages < n; q->n_pages++) {
 		if (fatal_signal_pending(current))
 			return false;
-		q->pages[q->n_pages] = alloc_page(gfp);
+		q->pages[q->n_pages] = alloc_page(gfp | __GFP_ZERO);
 		if (!q->pages[q->n_pages])
 			return false;
 		cond_resched();
