@@ -203,6 +203,7 @@ static void set_bad(struct mroce_odp *o, size_t i, bool write,
 	if (bad_is_old(o)) {
 		bitmap_zero(o->bits[0].bad, o->n);
 		bitmap_zero(o->bits[1].bad, o->n);
+		WRITE_ONCE(o->bad_at, jiffies);
 	}
 	raw_spin_lock_irqsave(&o->lock, flags);
 	if (o->told == told) {
