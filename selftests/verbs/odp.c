@@ -818,6 +818,8 @@ static void window_moves(void)
 	rounds = vt_swap(rounds);
 	if (vt_side == VT_A)
 		vt_note("moved %lu times", rounds);
+	if (vt_side == VT_A && !rounds)
+		vt_fail("it was never moved");
 	vt_verdict("a window's memory moves under use");
 }
 
