@@ -22,14 +22,15 @@ for ((i = 0; i < n; i++)); do
 	case $((i % 4)) in
 	0) link_del $DEVA && link_del $DEVB ;;
 	1) link_del $DEVB && link_del $DEVA ;;
-	2) rdma link del $DEVA & rdma link del $DEVB; wait $! ;;
+	2) rdma link del $DEVA & rdma link del $DEVB && wait $! ;;
 	3) if [ "$LINK_TYPE" = metaroce ]; then
 		ip -n "$NSA" link del va1 && veth_pair 1 1500
 	   else
 		link_del $DEVA && link_del $DEVB
 	   fi ;;
 	esac >"$t_tmp/out" 2>&1 || { echo "delete failed" >>"$t_tmp/out"; break; }
-	t_wait 5 t_no_links || { echo "links are left" >"$t_tmp/out"; break; }
+	t_wait 5 t_no_links ||
+		{ { echo "links are left"; rdma link; } >>"$t_tmp/out"; break; }
 	t_gid=()
 done
 [ "$i" = "$n" ]

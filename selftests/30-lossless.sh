@@ -48,7 +48,7 @@ lossless() {
 	done
 	for dev in $DEVA $DEVB; do
 		few_of "$d, ${dev##*_}" "$dev" tail_probes 50
-		few_of "$d, ${dev##*_}" "$dev" path_timeouts 1000
+		few_of "$d, ${dev##*_}" "$dev" path_timeouts 100
 		if calm; then
 			t_delta "$dev" tail_probes
 			counter "$d, ${dev##*_}" "$dev" retransmitted_pkts -le $REPLY

@@ -78,16 +78,16 @@ part_vm() { "$TOP/tools/ci/test-vm.sh"; }
 part_kunit() { guest uml 900 kunit -- tools/ci/kunit.sh; }
 part_selftests() {
 	need selftests/run.sh &&
-	guest uml 1800 selftests --env TESTS="${TESTS:-}" --env SELFTEST_CYCLES=20 \
-		-- selftests/run.sh
+	guest uml 1800 selftests --env TESTS="${TESTS:-}" -- selftests/run.sh
 }
 # On the debug kernel, ten times as slow: what has to do with lifetimes, locks and
-# hostile input; and the hundred cycles
+# hostile input
 DEBUG_TESTS='02- 03- 04- 21- 22- 27- 28- 41- 50- 70-'
 part_selftests-debug() {
 	need selftests/run.sh &&
 	guest uml-debug 2400 selftests-debug --mem 3072 \
-		--env TESTS="${TESTS:-$DEBUG_TESTS}" -- selftests/run.sh
+		--env TESTS="${TESTS:-$DEBUG_TESTS}" --env SELFTEST_CYCLES=12 \
+		-- selftests/run.sh
 }
 part_selftests-debug-all() {
 	need selftests/run.sh &&
