@@ -103,6 +103,33 @@ typedef unsigned int gfp_t;
 #define READ_ONCE(x)		(*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile typeof(x) *)&(x) = (v))
 
+/* One thread. */
+typedef struct { int counter; } atomic_t;
+typedef struct { s64 counter; } atomic64_t;
+
+static inline int atomic_read(const atomic_t *v) { return v->counter; }
+static inline void atomic_inc(atomic_t *v) { v->counter++; }
+static inline void atomic_dec(atomic_t *v) { v->counter--; }
+static inline s64 atomic64_read(const atomic64_t *v) { return v->counter; }
+static inline void atomic64_add(s64 i, atomic64_t *v) { v->counter += i; }
+
+static inline s64 atomic64_xchg(atomic64_t *v, s64 to)
+{
+	s64 old = v->counter;
+
+	v->counter = to;
+	return old;
+}
+
+static inline s64 atomic64_cmpxchg(atomic64_t *v, s64 from, s64 to)
+{
+	s64 old = v->counter;
+
+	if (old == from)
+		v->counter = to;
+	return old;
+}
+
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(t, m)	sizeof(((t *)0)->m)
 #define offsetofend(t, m)	(offsetof(t, m) + sizeof_field(t, m))

@@ -125,7 +125,11 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	c->mtu = c->cfg.link_mtu;
 	c->msn_window = MROCE_MSN_WINDOW;
 	c->rsn_window = MROCE_RSN_WINDOW;
-	c->peer_hint_kbps = 0;
+	c->pace_kbps = 0;
+	c->pace_gap_ns = 0;
+	c->pace_ns = 0;
+	share_off(c);
+	c->share_at = MROCE_NEVER;
 	c->probe_rtt_ns = 0;
 	c->want_init_ack = false;
 	c->want_probe = false;
@@ -169,6 +173,7 @@ int mroce_conn_init(struct mroce_conn *c, const struct mroce_conn_ops *ops,
 void mroce_conn_fini(struct mroce_conn *c)
 {
 	WARN_ON_ONCE(!list_empty(&c->streams));
+	share_off(c);
 	conn_free_paths(c);
 	mroce_free(c->spare);
 	c->spare = NULL;
@@ -305,8 +310,7 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	c->mtu = min(c->cfg.link_mtu, c->peer_mtu);
 	c->msn_window = min_t(u16, MROCE_MSN_WINDOW, in->msn_window);
 	c->rsn_window = min_t(u16, MROCE_RSN_WINDOW, in->rsn_window);
-	c->peer_hint_kbps = in->hint_kbps;
-	c->hint_ns = now;
+	pace_hint(c, in->hint_kbps, now);
 	c->last_heard_ns = now;
 	if (c->init_tries == 1)
 		c->probe_rtt_ns = max(elapsed(now, c->init_sent_ns), US);
@@ -493,6 +497,7 @@ static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		pkt.conn = c->ack_id;
 		fill_init(c, &pkt.init);
 		pkt.init.peer_nonce = c->ack_nonce;
+		pkt.init.hint_kbps = share_first_kbps(c, now);
 		ctrl_build(c, &pkt, txd);
 		return true;
 	}
@@ -535,7 +540,8 @@ bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 u64 mroce_conn_deadline(const struct mroce_conn *c)
 {
-	u64 t = min3(c->gc_at, c->stream_deadline, c->again_at);
+	u64 t = min3(c->gc_at, c->stream_deadline,
+		     min(c->again_at, c->share_at));
 	int i;
 
 	if (c->state == MROCE_CONN_DEAD)
@@ -570,6 +576,7 @@ void mroce_conn_timer(struct mroce_conn *c, u64 now)
 	}
 	if (now >= c->again_at)
 		c->again_at = MROCE_NEVER;	/* the owner sends now */
+	share_timer(c, now);
 	for (i = 0; i < c->n_tx; i++)
 		if (now >= c->tx[i]->deadline)
 			path_tx_timer(c, c->tx[i], now);

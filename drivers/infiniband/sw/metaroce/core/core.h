@@ -72,6 +72,7 @@ struct mroce_stream;
 	X(TX_CE_ECHO,	"rp_ecn_echoed_packets")			\
 	X(LOST,		"packets_lost")		/* found by delivery order */ \
 	X(TLP,		"tail_probes")					\
+	X(PACED,	"paced_waits")		/* DATA held back by a hint */ \
 	X(RTO,		"path_timeouts")				\
 	X(PATHS,	"paths_opened")		/* sending side */	\
 	X(REHOME,	"path_rehomed")					\
@@ -525,7 +526,6 @@ struct mroce_cc_sample {
 	u32 lost;		/* packets found lost */
 	u32 prior_inflight;
 	u64 rtt_ns;		/* 0: no sample */
-	u32 hint_kbps;		/* receiver's; 0: no opinion */
 	u32 una, nxt;		/* of the path after the ACK */
 	bool app_limited;	/* window was not the limit */
 };
@@ -539,6 +539,17 @@ struct mroce_cc_ops {
 };
 
 extern const struct mroce_cc_ops mroce_cc_aimd;
+
+/* ---- fair shares ----------------------------------------------------------- */
+
+/* A port as a receiver; of all connections that arrive there. See share.c. */
+struct mroce_share {
+	u32 kbps;		/* its rate; 0: unknown, nothing is offered */
+	u32 light_kbps;		/* measured, of those not backlogged */
+	atomic_t n_backlogged;
+	atomic64_t light_bytes;	/* since */
+	atomic64_t since_ns;
+};
 
 /* ---- connections --------------------------------------------------------- */
 
@@ -596,8 +607,15 @@ struct mroce_conn {
 	u16 mtu;		/* of new packets: the smaller of both links' */
 	u16 peer_mtu;
 	u16 msn_window, rsn_window;
-	u32 peer_hint_kbps;	/* newest hint of the peer */
-	u64 hint_ns;
+	u32 pace_kbps;		/* what the peer lets us send; 0: says nothing */
+	u64 pace_gap_ns;	/* between packets, then */
+	u64 pace_ns;		/* the next packet of DATA may leave */
+	u64 pace_raise_ns;	/* pace_kbps was last raised */
+	u64 hint_ns;		/* newest hint of the peer */
+	struct mroce_share *share;	/* NULL: nothing is offered */
+	bool backlogged;	/* the peer has more to send */
+	u64 backlog_ns;		/* its last packet that said so */
+	u64 share_at;		/* look whether it still comes */
 	u64 last_heard_ns;	/* newest valid packet of the peer */
 
 	struct list_head streams;
@@ -636,7 +654,7 @@ struct mroce_conn {
 	u8 n_init_ack;		/* in the second that began at */
 	u64 init_ack_ns;
 	u64 gc_at;		/* close without streams */
-	u64 again_at;		/* no memory for a path: try again */
+	u64 again_at;		/* paced, or no memory for a path */
 
 	struct mroce_nak nak[MROCE_NAK_RING];
 	u16 nak_head, nak_n;

@@ -230,4 +230,16 @@ bool resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
 void stream_run_order(struct mroce_stream *s, u64 now);
 
+u64 conn_srtt_ns(const struct mroce_conn *c);
+
+/* share.c */
+void share_off(struct mroce_conn *c);
+void share_rx(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
+u32 share_first_kbps(struct mroce_conn *c, u64 now);
+void share_timer(struct mroce_conn *c, u64 now);
+u32 share_hint_kbps(struct mroce_conn *c, u64 now);
+void pace_hint(struct mroce_conn *c, u32 kbps, u64 now);
+bool pace_ok(struct mroce_conn *c, u64 now);
+void pace_sent(struct mroce_conn *c, u32 len, u64 now);
+
 #endif /* MROCE_CORE_INTERNAL_H */

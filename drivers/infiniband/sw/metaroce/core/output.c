@@ -377,8 +377,9 @@ static void response_packet(struct mroce_stream *s, struct mroce_rctx *r,
 		sl->opcode = MROCE_OP_READ_RESP;
 		sl->off = r->off;
 		sl->len = min(r->len - r->off, max);
+		/* as more_behind(), of what this answer has itself */
 		if (r->off + sl->len != r->len)
-			sl->hdr_flags = 0;
+			sl->hdr_flags = MROCE_F_BACKLOG;
 	} else {
 		sl->opcode = MROCE_OP_ATOMIC_RESP;
 	}
@@ -548,11 +549,13 @@ bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		return false;
 	if (path_rx_tx_ack(c, txd, now))
 		return true;
-	if (c->tx_blocked)
+	if (c->tx_blocked || !pace_ok(c, now))
 		return false;
-	if (c->n_lost && tx_retx(c, txd, now))
-		return true;
-	return tx_resp(c, txd, now) || tx_request(c, txd, now);
+	if (!(c->n_lost && tx_retx(c, txd, now)) && !tx_resp(c, txd, now) &&
+	    !tx_request(c, txd, now))
+		return false;
+	pace_sent(c, txd->lin_len + txd->frag_bytes, now);
+	return true;
 }
 
 bool mroce_conn_tx_pending(const struct mroce_conn *c, u64 now)

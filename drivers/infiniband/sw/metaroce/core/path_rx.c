@@ -152,6 +152,7 @@ enum mroce_rx path_rx_data(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		path_rx_nop(c, r, pkt);
 		return MROCE_RX_DONE;
 	}
+	share_rx(c, pkt, now);
 
 	memset(cl, 0, sizeof(*cl));
 	switch (stream_rx(c, pkt, cl, now)) {
@@ -381,6 +382,7 @@ static void tx_ack(struct mroce_conn *c, struct mroce_path_rx *r,
 			.n_recv = r->n_recv,
 			.n_ce = r->n_ce,
 			.n_dup = r->n_dup,
+			.hint_kbps = share_hint_kbps(c, now),
 		},
 	};
 	u32 bit, off;

@@ -30,12 +30,16 @@ static u64 path_rto_backed_ns(const struct mroce_path_tx *p)
 		     MROCE_RTO_CAP_NS);
 }
 
-/* Silence that makes a tail probe worth its packet. */
-static u64 path_pto_ns(const struct mroce_path_tx *p)
+/* Silence that makes a tail probe worth its packet. Where many send to one, an
+ * answer comes no sooner than this sender's turn.
+ */
+static u64 path_pto_ns(const struct mroce_conn *c,
+		       const struct mroce_path_tx *p)
 {
 	if (!p->srtt_ns)
 		return MROCE_RTO_INITIAL_NS;
-	return max_t(u64, 2 * p->srtt_ns, MROCE_TLP_MIN_NS);
+	return max_t(u64, 2 * p->srtt_ns, MROCE_TLP_MIN_NS) +
+	       2 * c->pace_gap_ns;
 }
 
 /* Silence after a tail probe that makes the route suspect. */
@@ -77,7 +81,7 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 }
 
 /* The deadline of a path that has something outstanding. */
-static void path_arm(struct mroce_path_tx *p)
+static void path_arm(const struct mroce_conn *c, struct mroce_path_tx *p)
 {
 	u64 since;
 
@@ -88,7 +92,7 @@ static void path_arm(struct mroce_path_tx *p)
 		return;
 	}
 	if (!p->tlp_out) {
-		p->deadline = p->last_tx_ns + path_pto_ns(p);
+		p->deadline = p->last_tx_ns + path_pto_ns(c, p);
 		return;
 	}
 	since = min(path_suspect_ns(p), path_rto_backed_ns(p));
@@ -121,7 +125,7 @@ void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
 	p->last_tx_ns = now;
 	if (!p->tlp_out)
-		path_arm(p);
+		path_arm(c, p);
 }
 
 void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
@@ -360,10 +364,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 		p->n_recv = pkt->ack.n_recv;
 		p->n_ce = pkt->ack.n_ce;
 		p->n_dup = pkt->ack.n_dup;
-		if (pkt->ack.hint_kbps) {
-			c->peer_hint_kbps = pkt->ack.hint_kbps;
-			c->hint_ns = now;
-		}
+		pace_hint(c, pkt->ack.hint_kbps, now);
 		sa.lost = path_find_lost(c, p, pkt->ack.echo_ts, pkt->epoch);
 		if (newer)
 			p->echo_ts = pkt->ack.echo_ts;
@@ -371,7 +372,6 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	}
 	path_guard_decay(p);
 
-	sa.hint_kbps = pkt->ack.hint_kbps;
 	sa.una = p->una;
 	sa.nxt = p->nxt;
 	sa.app_limited = sa.prior_inflight + 1 < p->cc.cwnd_x256 >> 8 &&
@@ -380,7 +380,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 
 	/* The path was heard: the clock of silence starts anew. */
 	p->last_tx_ns = now;
-	path_arm(p);
+	path_arm(c, p);
 }
 
 void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
@@ -474,7 +474,7 @@ static bool heard_elsewhere(const struct mroce_conn *c,
 void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
 	if (p->una == p->nxt) {
-		path_arm(p);
+		path_arm(c, p);
 		return;
 	}
 	/* A deadline served late says more of this host than of the path:
@@ -506,5 +506,5 @@ void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 			mroce_conn_rehome(c, p, now);
 		path_probe(c, p, now);
 	}
-	path_arm(p);
+	path_arm(c, p);
 }

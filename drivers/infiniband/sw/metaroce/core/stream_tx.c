@@ -39,7 +39,7 @@ static u64 conn_rto_ns(const struct mroce_conn *c)
 	return rto ? rto : MROCE_RTO_INITIAL_NS;
 }
 
-static u64 conn_srtt_ns(const struct mroce_conn *c)
+u64 conn_srtt_ns(const struct mroce_conn *c)
 {
 	u64 srtt = 0;
 	int i;

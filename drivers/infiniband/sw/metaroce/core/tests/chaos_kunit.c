@@ -500,6 +500,8 @@ static bool chaos_run(struct kunit *test, u64 seed)
 	p->net.delay_ns = 2000 + pair_rand(p, 100000);
 	p->net.jitter_ns = 1 + pair_rand(p, 200000);
 	for (side = 0; side < ch->n_sides; side++) {
+		if (pair_rand(p, 2))
+			p->side[side].share.kbps = 50000U << pair_rand(p, 8);
 		ch->pool[side] = 1 + pair_rand(p, 8);
 		for (i = 0; i < ch->n_streams; i++) {
 			struct tstream *ts = pair_ts(p, side, i);

@@ -77,6 +77,7 @@ struct side {
 	u64 stalled;
 	bool timers_first;
 	u16 link_mtu;		/* of the next incarnation; 0: as before */
+	struct mroce_share share;
 };
 
 struct netpkt {

@@ -770,6 +770,7 @@ static struct pair *new_pair(struct kunit *test, u64 seed, u16 mtu, bool self)
 		sd->next_sport = SPORT_BASE + 1000 * i;
 		if (mroce_conn_init(&sd->c, &pair_conn_ops, &cfg, p->now))
 			return NULL;
+		sd->c.share = &sd->share;
 		for (k = 0; k < PAIR_STREAMS; k++) {
 			struct tstream *ts = &sd->ts[k];
 
@@ -918,6 +919,8 @@ void pair_free(struct pair *p)
 			mroce_stream_fini(&ts->s);
 		}
 		mroce_conn_fini(&p->side[i].c);
+		KUNIT_EXPECT_EQ(p->test,
+				atomic_read(&p->side[i].share.n_backlogged), 0);
 	}
 }
 

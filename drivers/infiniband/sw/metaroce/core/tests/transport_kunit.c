@@ -556,6 +556,9 @@ static bool random_run(struct kunit *test, u64 seed)
 	p->net.ce = pair_rand(p, 2) ? pair_rand(p, 20000) : 0;
 	p->net.delay_ns = 2000 + pair_rand(p, 200000);
 	p->net.jitter_ns = 1 + pair_rand(p, 300000);
+	for (side = 0; side < 2; side++)
+		if (pair_rand(p, 2))
+			p->side[side].share.kbps = 50000U << pair_rand(p, 8);
 	for (i = 0; i < n_streams; i++) {
 		pair_up(p, i);
 		for (side = 0; side < 2; side++) {

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fair shares: what a receiver offers to whom, and the sender that keeps to it.
+ */
+#include "forge.h"
+#include "../internal.h"
+
+#define PORT_KBPS	1000000
+
+/* DATA of a new message for side 1; does its sender have more? */
+static void data_comes(struct pair *p, bool more)
+{
+	u32 msn = pair_ts(p, 1, 0)->s.msn_rcv;
+	struct mroce_pkt pkt = forge_write(p, 1, 0, msn, 0, 8);
+	u64 v = 0;
+
+	if (more)
+		pkt.flags |= MROCE_F_BACKLOG;
+	KUNIT_EXPECT_TRUE(p->test, forge_accept(p, 1, &pkt, &v));
+}
+
+static u32 offered(struct pair *p)
+{
+	return share_hint_kbps(&p->side[1].c, p->now);
+}
+
+/* All of @kbps but for the little that single packets take. */
+static void expect_offer(struct pair *p, u32 kbps)
+{
+	KUNIT_EXPECT_LE(p->test, offered(p), kbps);
+	KUNIT_EXPECT_GT(p->test, offered(p), kbps - kbps / 1000);
+}
+
+/* The rate is divided among those who have more to send than they may. */
+static void test_offer(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 1), *q = pair_connected(test, 2);
+	struct mroce_share *sh = &p->side[1].share;
+
+	pair_run(p, 50 * MS, NULL);
+	pair_run(q, p->now - q->now, NULL);
+	q->side[1].c.share = sh;
+	KUNIT_EXPECT_EQ(test, offered(p), 0U);	/* unknown */
+	sh->kbps = PORT_KBPS;
+	expect_offer(p, PORT_KBPS);
+	data_comes(p, true);
+	data_comes(p, true);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	expect_offer(p, PORT_KBPS);
+	/* who comes new is told what it will be */
+	expect_offer(q, PORT_KBPS / 20 * 19 / 2);
+	data_comes(q, true);
+	expect_offer(q, PORT_KBPS / 20 * 19 / 2);
+	expect_offer(p, PORT_KBPS / 20 * 19 / 2);
+	data_comes(q, false);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	/* silence ends it as well */
+	pair_run(p, 50 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+	/* and the end of the connection */
+	data_comes(p, true);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	conn_lost(&p->side[1].c, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+	p->liar = true;
+	q->liar = true;
+	pair_free(p);
+	pair_free(q);
+}
+
+/* What the others bring is left out, but not more than half. */
+static void test_light(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 3);
+	struct mroce_share *sh = &p->side[1].share;
+	u32 i, k, bytes;
+
+	sh->kbps = PORT_KBPS;
+	offered(p);
+	for (k = 0; k < 2; k++) {
+		/* 8 bytes and what is around them, each microsecond or two */
+		bytes = 0;
+		for (i = 0; i < 2000; i++) {
+			data_comes(p, false);
+			bytes += 8 + 38 + p->side[1].c.cfg.l3_len;
+			p->now += k ? 200 : 2000;
+			offered(p);
+		}
+		if (k) {
+			KUNIT_EXPECT_EQ(test, offered(p), PORT_KBPS / 2);
+			continue;
+		}
+		KUNIT_EXPECT_LT(test, offered(p), PORT_KBPS / 100 * 75);
+		KUNIT_EXPECT_GT(test, offered(p), PORT_KBPS / 100 * 65);
+	}
+	p->now += SEC;
+	KUNIT_EXPECT_GT(test, offered(p), PORT_KBPS / 100 * 99);
+	p->liar = true;
+	pair_free(p);
+}
+
+/* The first hint comes with INIT_ACK, and counts who has asked. */
+static void test_first(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 4, 1500);
+
+	p->side[1].share.kbps = PORT_KBPS;
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open));
+	KUNIT_EXPECT_EQ(test, p->side[0].c.pace_kbps, PORT_KBPS);
+	KUNIT_EXPECT_EQ(test, p->side[1].c.pace_kbps, 0U);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->side[1].share.n_backlogged), 1);
+	pair_run(p, 30 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->side[1].share.n_backlogged), 0);
+	pair_free(p);
+}
+
+static u64 time_of(struct pair *p, u8 opcode)
+{
+	u64 t0;
+	int i;
+
+	/* to hear what is offered now */
+	pair_post(p, 0, 0, opcode, 100, 0, false);
+	KUNIT_EXPECT_TRUE(p->test, pair_run(p, 5 * SEC, pair_all_done));
+	t0 = p->now;
+	for (i = 0; i < 10; i++)
+		pair_post(p, 0, 0, opcode, 60000, 0, false);
+	KUNIT_EXPECT_TRUE(p->test, pair_run(p, 5 * SEC, pair_all_done));
+	return p->now - t0;
+}
+
+/* 600,000 bytes at what is offered: Writes, and answers the other way. */
+static void test_paced(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 5);
+	u64 ns;
+
+	KUNIT_EXPECT_LT(test, time_of(p, MROCE_OP_WRITE), 20 * MS);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_PACED), 0ULL);
+	p->side[1].share.kbps = 100000;
+	ns = time_of(p, MROCE_OP_WRITE);
+	KUNIT_EXPECT_GT(test, ns, 45 * MS);
+	KUNIT_EXPECT_LT(test, ns, 60 * MS);
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_PACED), 100ULL);
+	ns = time_of(p, MROCE_OP_READ_REQ);
+	KUNIT_EXPECT_LT(test, ns, 20 * MS);
+	p->side[0].share.kbps = 100000;
+	ns = time_of(p, MROCE_OP_READ_REQ);
+	KUNIT_EXPECT_GT(test, ns, 45 * MS);
+	KUNIT_EXPECT_LT(test, ns, 60 * MS);
+	/* no opinion any more */
+	p->side[0].share.kbps = 0;
+	p->side[1].share.kbps = 0;
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_LT(test, time_of(p, MROCE_OP_WRITE), 20 * MS);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
+/* Down at once, up by twice in a round trip; an old hint says nothing. */
+static void test_hint_obeyed(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 6);
+	struct mroce_conn *c = &p->side[0].c;
+	u64 srtt = conn_srtt_ns(c), now = p->now;
+
+	KUNIT_ASSERT_GT(test, srtt, 0ULL);
+	pace_hint(c, 8000, now);
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 8000U);
+	pace_hint(c, 1000, now);
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 1000U);
+	pace_hint(c, PORT_KBPS, now + srtt / 2);
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 1000U);
+	pace_hint(c, PORT_KBPS, now + srtt);
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 2000U);
+	pace_hint(c, 0, now + 2 * srtt);
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 2000U);
+	pace_hint(c, 3000, now + 2 * srtt);
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 3000U);
+	now += 2 * srtt;
+	pace_sent(c, 1000000, now);
+	KUNIT_EXPECT_FALSE(test, pace_ok(c, now));
+	KUNIT_EXPECT_FALSE(test, pace_ok(c, now + 9 * MS));
+	KUNIT_EXPECT_TRUE(test, pace_ok(c, now + 10 * MS));
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 3000U);
+	pace_sent(c, 1000000, now + 10 * MS);
+	KUNIT_EXPECT_TRUE(test, pace_ok(c, now + 10 * MS + 8 * srtt));
+	KUNIT_EXPECT_EQ(test, c->pace_kbps, 0U);
+	pair_free(p);
+}
+
+/* However little is offered: a packet each 10 ms. */
+static void test_floor(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 7);
+
+	p->side[1].share.kbps = 1;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 10000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 10000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 300 * MS, pair_all_done));
+	KUNIT_EXPECT_EQ(test, pair_ts(p, 0, 0)->n_err_done, 0U);
+	pair_free(p);
+}
+
+static struct kunit_case share_cases[] = {
+	KUNIT_CASE(test_offer),
+	KUNIT_CASE(test_light),
+	KUNIT_CASE(test_first),
+	KUNIT_CASE(test_paced),
+	KUNIT_CASE(test_hint_obeyed),
+	KUNIT_CASE(test_floor),
+	{}
+};
+
+static struct kunit_suite share_suite = {
+	.name = "metaroce-share",
+	.test_cases = share_cases,
+};
+
+kunit_test_suite(share_suite);
