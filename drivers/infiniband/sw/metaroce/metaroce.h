@@ -119,6 +119,7 @@ struct mroce_dev {
 	mempool_t *events;		/* async events on their way */
 	struct workqueue_struct *odp_wq;
 	struct llist_head odp_waiters;	/* queue pairs that want pages */
+	struct mroce_share share;	/* what peers are offered of the link */
 	u32 link_mbps;			/* of the netdev, as last read */
 	bool link_stale;		/* read it again */
 	struct list_head guid_node;	/* device.c: all devices */

@@ -46,10 +46,11 @@ static void mroce_show_conn(const struct mroce_conn *c,
 	struct seq_file *s = arg;
 	int i;
 
-	seq_printf(s, "conn %08x peer %08x %pI6c -> %pI6c tclass %u state %s gen %u mtu %u streams %u blocked %u naks %u\n",
+	seq_printf(s, "conn %08x peer %08x %pI6c -> %pI6c tclass %u state %s gen %u mtu %u streams %u blocked %u naks %u pace_kbps %u backlogged %u\n",
 		   c->id, c->peer_id, &a->saddr, &a->daddr, a->tclass,
 		   mroce_conn_state_names[c->state], c->gen, c->mtu,
-		   c->n_streams, c->tx_blocked, c->nak_n);
+		   c->n_streams, c->tx_blocked, c->nak_n, c->pace_kbps,
+		   c->backlogged);
 	list_for_each_entry(st, &c->streams, node)
 		mroce_show_stream(s, st);
 	for (i = 0; i < MROCE_MAX_PATHS; i++)
@@ -74,6 +75,7 @@ void mroce_debugfs_add(struct mroce_dev *dev)
 	dir = debugfs_create_dir(dev_name(&dev->ib_dev.dev),
 				 mroce_debugfs_root);
 	debugfs_create_file("conns", 0400, dir, dev, &mroce_conns_fops);
+	debugfs_create_u32("offer_kbps", 0600, dir, &dev->share.kbps);
 	dev->debugfs = dir;
 }
 
