@@ -383,6 +383,10 @@ static struct end *end_get(struct sim *sm, u16 host, u16 peer)
 	h->ends[h->n_ends++] = e;
 	if (mroce_conn_init(&e->c, &end_ops, &cfg, sm->now))
 		abort();
+	if (!sm->no_hints) {
+		h->share.kbps = 8000000000ULL / h->nic->ps_per_byte;
+		e->c.share = &h->share;
+	}
 	return e;
 }
 

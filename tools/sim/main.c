@@ -15,6 +15,7 @@
 static FILE *json;
 static u32 n_records, n_met, n_short;
 static u64 seed = 1;
+static bool no_hints;
 
 static void record(const char *scenario, const char *metric, double value,
 		   double goal, bool at_most)
@@ -42,6 +43,14 @@ static void note(const char *scenario, const char *metric, double value)
 			n_records++ ? ",\n" : "", scenario, metric, value);
 }
 
+static struct sim *new_sim(u32 n_hosts, u16 mtu, u8 paths)
+{
+	struct sim *sm = sim_new(seed, n_hosts, mtu, paths);
+
+	sm->no_hints = no_hints;
+	return sm;
+}
+
 static u32 prob(double p)
 {
 	return (u32)(p * 4294967295.0);
@@ -51,7 +60,7 @@ static u32 prob(double p)
 static double pair_goodput(double gbps, u64 rtt_ns, double loss, u16 mtu,
 			   u8 paths, u64 *retx)
 {
-	struct sim *sm = sim_new(seed, 2, mtu, paths);
+	struct sim *sm = new_sim(2, mtu, paths);
 	u64 warm = 5 * SIM_MS, run = 20 * SIM_MS, base;
 	struct flow *f;
 	double rate;
@@ -110,28 +119,88 @@ static void sc_loss(void)
 	}
 }
 
-/* N senders to one receiver: fairness and completion. */
+/* What the sender of a flow may send now, in Gb/s: by its windows and by hint. */
+static double allowed(const struct flow *f)
+{
+	const struct mroce_conn *c = &f->e->c;
+	double rate = 0;
+	int i;
+
+	for (i = 0; i < c->n_tx; i++) {
+		const struct mroce_path_tx *p = c->tx[i];
+
+		if (p->srtt_ns)
+			rate += (p->cc.cwnd_x256 >> 8) * 9000. * 8 / p->srtt_ns;
+	}
+	if (c->pace_kbps && rate > c->pace_kbps / 1e6)
+		rate = c->pace_kbps / 1e6;
+	return rate;
+}
+
+struct incast {
+	struct flow **f;
+	u32 n;
+	double share;		/* fair, Gb/s */
+	u64 step_ns, at;	/* looked at so often; all near the share since */
+	double worst;		/* farthest from it, at two round trips */
+	u64 two_rtt;
+};
+
+static void incast_look(struct sim *sm, void *arg)
+{
+	struct incast *in = arg;
+	double far = 0;
+	u32 i;
+
+	for (i = 0; i < in->n; i++) {
+		double r = allowed(in->f[i]) / in->share - 1;
+
+		if (in->f[i]->bytes_left || in->f[i]->done != in->f[i]->posted)
+			far = r > far ? r : -r > far ? -r : far;
+		else
+			return;		/* one is ready: the others may more */
+	}
+	if (far > .1)
+		in->at = 0;
+	else if (!in->at)
+		in->at = sm->now;
+	if (sm->now <= in->two_rtt)
+		in->worst = far;
+	sim_call(sm, sm->now + in->step_ns, incast_look, in);
+}
+
+/*
+ * N senders to one receiver that begin at once: what each may send, fairness,
+ * completion. 9,000-byte packets, 100 Gb/s, a buffer of 32 MiB at the switch; a
+ * round trip is the base one and a packet of each sender in the queue.
+ */
 static void sc_incast(void)
 {
-	static const u32 ns[] = { 16, 64 };
+	static const u32 ns[] = { 16, 64, 256, 1000 };
 	u32 i, k;
 
 	for (k = 0; k < ARRAY_SIZE(ns); k++) {
-		u32 n = ns[k], pkts = 100;
-		struct sim *sm = sim_new(seed, n + 1, 9000, 4);
+		u32 n = ns[k], pkts = 60;
+		struct sim *sm = new_sim(n + 1, 9000, 4);
 		struct flow **f = calloc(n, sizeof(*f));
 		double *x = calloc(n, sizeof(*x));
-		u64 bytes = (u64)pkts * 8900, last = 0;
+		u64 bytes = (u64)pkts * 8900, last = 0, rtt;
+		struct incast in = { .f = f, .n = n, .share = 95. / n };
 		double ideal;
 		char name[64];
 
 		topo_star(sm, 100, SIM_US);
-		topo_queues(sm, 4 << 20, 150 * 1000, 0);
+		topo_queues(sm, 32 << 20, 150 * 1000, 0);
 		for (i = 0; i < n; i++) {
 			f[i] = flow_new(sm, i + 1, 0, bytes, 1, bytes,
 					MROCE_OP_WRITE);
 			flow_start(f[i]);
 		}
+		rtt = 4 * SIM_US + (u64)(n + 2) * 9038 * 8 / 100;
+		in.step_ns = rtt / 20;
+		/* the handshake's round trip is not counted */
+		in.two_rtt = 4 * SIM_US + 2 * rtt;
+		sim_call(sm, in.step_ns, incast_look, &in);
 		sim_run(sm, SIM_S);
 		for (i = 0; i < n; i++) {
 			x[i] = (double)f[i]->done_bytes /
@@ -140,6 +209,8 @@ static void sc_incast(void)
 		}
 		ideal = (double)n * bytes * 8 / 100;
 		snprintf(name, sizeof(name), "incast %u:1", n);
+		record(name, "off the share at 2 RTT", in.worst, .1, true);
+		note(name, "near it since, in RTT", (double)in.at / rtt);
 		record(name, "jain", jain(x, n), .99, false);
 		record(name, "last / ideal", last / ideal, 1.1, true);
 		note(name, "retransmitted",
@@ -154,7 +225,7 @@ static void sc_incast(void)
 static double permutation(u32 k, u8 paths)
 {
 	u32 n = k * k * k / 4, i;
-	struct sim *sm = sim_new(seed, n, 9000, paths);
+	struct sim *sm = new_sim(n, 9000, paths);
 	u64 warm = 2 * SIM_MS, run = 4 * SIM_MS, base;
 	double rate;
 
@@ -189,7 +260,7 @@ static void kill_link(struct sim *sm, void *arg)
 
 static void sc_dead_link(void)
 {
-	struct sim *sm = sim_new(seed, 16, 9000, 16);
+	struct sim *sm = new_sim(16, 9000, 16);
 	u64 base, before, after;
 	struct flow *f;
 
@@ -234,6 +305,8 @@ int main(int argc, char **argv)
 			seed = strtoull(argv[++a], NULL, 0);
 		else if (!strcmp(argv[a], "-o") && a + 1 < argc)
 			out = argv[++a];
+		else if (!strcmp(argv[a], "-n"))
+			no_hints = true;
 		else
 			break;
 	}

@@ -128,6 +128,7 @@ struct host {
 	struct flow **flows;		/* by QPN - 16 */
 	u32 n_flows, max_flows;
 	u32 rx_batch;
+	struct mroce_share share;
 };
 
 struct sim {
@@ -142,6 +143,7 @@ struct sim {
 	u32 n_links, max_links;
 	u16 mtu;
 	u8 n_paths;
+	bool no_hints;
 	u64 n_events;
 	struct mroce_txd txd;
 	u64 cnt[MROCE_N_COUNTERS];
