@@ -29,7 +29,7 @@ help:
 	@echo  'Test:'
 	@echo  '  check           - the tests that every change must pass; ends in'
 	@echo  '                    "N passed, N failed"'
-	@echo  '  check-full      - these, all that needs kernels of our own, and the demo'
+	@echo  '  check-full      - these, and the demo'
 	@echo  '  check-quick     - what takes less than three minutes'
 	@echo  '  check-debug     - all selftests on a UML kernel with all checkers,'
 	@echo  '                    1,000 cycles of links among them: hours'

@@ -10,6 +10,10 @@
 # TESTS           names as well
 # LINK_TYPE, SELFTEST_SCALE, SELFTEST_BIN, SELFTEST_VERBOSE: see lib.sh.
 # SELFTEST_FILE_LIMIT  seconds for one file (600, more on a debug kernel)
+# SELFTEST_AGAIN=1     a file that failed is run once more, and that counts: for
+#                      guests on machines that others use as well. The first try
+#                      is shown and named at the end. What a kernel's log says
+#                      against the driver counts at once
 set -u
 cd "$(dirname "$0")" || exit 1
 
@@ -31,41 +35,68 @@ wanted() {
 	return 1
 }
 
-n=0 bad=0 skipped=0 passed=0
-echo "TAP version 13"
-for f in [0-9][0-9]-*.sh; do
-	wanted "$f" "$@" || continue
-	name=${f%.sh} plan='' seen=0 rc=0 sid=0 t0=$SECONDS
+# one FILE: run it; its lines in out, results in results, its failures in failed
+one() {
+	local f=$1 name=${1%.sh} line plan='' rc=0 sid=0 w rest
+	out=() results=0 failed=()
 	while IFS= read -r line; do
 		case $line in
 		'ok '* | 'not ok '*)
 			w=${line%%ok *}ok
 			rest=${line#*ok }
 			rest=${rest#* }
-			n=$((n + 1)) seen=$((seen + 1))
-			echo "$w $n $name: $rest"
-			case $w$rest in
-			not*) bad=$((bad + 1)) ;;
-			*'# SKIP'*) skipped=$((skipped + 1)) ;;
-			*) passed=$((passed + 1)) ;;
-			esac ;;
+			results=$((results + 1))
+			out+=("$w - $name: $rest")
+			[ "$w" = ok ] || failed+=("$rest") ;;
 		'TAP version'* | *': line '*' Killed '* | *': line '*' Terminated '*) ;;
 		1..*) plan=${line#1..}; plan=${plan%% *} ;;
 		'# rc '*) rc=${line#\# rc } ;;
 		'# sid '*) sid=${line#\# sid } ;;
-		*) echo "$line" ;;
+		*) out+=("$line") ;;
 		esac
 	done < <(setsid timeout -k 10 "$limit" "./$f" 2>&1 </dev/null &
 		echo "# sid $!"; wait $!; echo "# rc $?")
 	# What it may have left running
 	pkill -KILL -s "$sid"
-	if [ "$plan" != "$seen" ]; then
-		case $rc in 124 | 137) why="timed out after $limit s" ;; *) why="exit code $rc" ;; esac
-		n=$((n + 1)) bad=$((bad + 1))
-		echo "not ok $n $name: ran to its end ($why, $seen of ${plan:-unknown} results)"
+	[ "$plan" != "$results" ] || return
+	case $rc in 124 | 137) rest="timed out after $limit s" ;; *) rest="exit code $rc" ;; esac
+	rest="ran to its end ($rest, $results of ${plan:-unknown} results)"
+	out+=("not ok - $name: $rest")
+	failed+=("$rest")
+}
+
+# Was it something that another try must not cover?
+serious() {
+	local x
+	for x in "${failed[@]}"; do
+		case $x in *splat* | *'module said'* | *leak*) return 0 ;; esac
+	done
+	return 1
+}
+
+n=0 bad=0 skipped=0 passed=0 again=()
+echo "TAP version 13"
+for f in [0-9][0-9]-*.sh; do
+	wanted "$f" "$@" || continue
+	t0=$SECONDS
+	one "$f"
+	if [ ${#failed[@]} != 0 ] && [ -n "${SELFTEST_AGAIN:-}" ] && ! serious; then
+		printf '# first try: %s\n' "${out[@]}"
+		again+=("${f%.sh} (${failed[0]})")
+		one "$f"
 	fi
-	echo "# $name: $((SECONDS - t0)) s"
+	for line in "${out[@]}"; do
+		case $line in
+		'not ok - '*) n=$((n + 1)) bad=$((bad + 1)) ;;
+		'ok - '*'# SKIP'*) n=$((n + 1)) skipped=$((skipped + 1)) ;;
+		'ok - '*) n=$((n + 1)) passed=$((passed + 1)) ;;
+		*) echo "$line"; continue ;;
+		esac
+		echo "${line%% - *} $n ${line#* - }"
+	done
+	echo "# ${f%.sh}: $((SECONDS - t0)) s"
 done
+[ ${#again[@]} = 0 ] || printf '# passed or failed at the second try: %s\n' "${again[@]}"
 echo "1..$n"
 echo "# $SECONDS s; $passed passed, $bad failed, $skipped skipped"
 [ "$bad" = 0 ] || exit 1
