@@ -71,7 +71,8 @@ static inline u32 conn_ts(const struct mroce_conn *c, u64 now)
  */
 static inline bool absent_for(struct mroce_absent *a, u32 ts, u64 ns)
 {
-	if (!a->since_ts || ts - a->last_ts > MROCE_ABSENT_NS >> MROCE_TS_SHIFT)
+	if (!a->since_ts ||
+	    ts - a->last_ts > 2 * MROCE_RTO_CAP_NS >> MROCE_TS_SHIFT)
 		a->since_ts = ts | 1;
 	a->last_ts = ts;
 	return (s32)(ts - a->since_ts) > (s32)(ns >> MROCE_TS_SHIFT);

@@ -235,7 +235,8 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 						      txd);
 		absent = m ? &m->absent : &r->absent;
 		if (!not_now(err)) {
-			absent_end(absent);
+			if (sl->len)
+				absent_end(absent);
 		} else if (!absent_for(absent, conn_ts(c, now),
 				       MROCE_ABSENT_NS)) {
 			/* Still lost: tried again later. */
@@ -478,8 +479,11 @@ static bool more_behind(const struct mroce_conn *c,
 			const struct mroce_stream *s, const struct mroce_msg *m,
 			const struct mroce_slot *sl)
 {
-	return (op_has_data(m->opcode) && sl->off + sl->len != m->len) ||
-	       s->msn_snd != s->msn_nxt || !list_is_singular(&c->ready);
+	/* what asks for data says nothing of this direction */
+	if (!op_has_data(m->opcode))
+		return false;
+	return sl->off + sl->len != m->len || s->msn_snd != s->msn_nxt ||
+	       !list_is_singular(&c->ready);
 }
 
 static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
@@ -549,7 +553,11 @@ bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		return false;
 	if (path_rx_tx_ack(c, txd, now))
 		return true;
-	if (c->tx_blocked || !pace_ok(c, now))
+	if (c->tx_blocked)
+		return false;
+	if (!c->n_lost && list_empty(&c->resp_ready) && list_empty(&c->ready))
+		return false;
+	if (!pace_ok(c, now))
 		return false;
 	if (!(c->n_lost && tx_retx(c, txd, now)) && !tx_resp(c, txd, now) &&
 	    !tx_request(c, txd, now))

@@ -98,7 +98,8 @@ static void path_arm(const struct mroce_conn *c, struct mroce_path_tx *p)
 	since = min(path_suspect_ns(p), path_rto_backed_ns(p));
 	if (p->rehomes || p->backoff)
 		since = path_rto_backed_ns(p);
-	p->deadline = p->tlp_sent_ns + since;
+	/* The probe waits for its turn, too. */
+	p->deadline = p->tlp_sent_ns + since + 2 * c->pace_gap_ns;
 }
 
 /* Strictly increasing per transmission of the path (rule 27). */

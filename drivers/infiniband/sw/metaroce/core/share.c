@@ -50,7 +50,8 @@ void share_off(struct mroce_conn *c)
 /* A new DATA packet has come. */
 void share_rx(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 {
-	if (!c->share || !READ_ONCE(c->share->kbps))
+	/* what asks for data brings none */
+	if (!c->share || !READ_ONCE(c->share->kbps) || !pkt->payload_len)
 		return;
 	if (pkt->flags & MROCE_F_BACKLOG) {
 		c->backlog_ns = now;
@@ -59,7 +60,11 @@ void share_rx(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 		share_on(c);
 		return;
 	}
-	share_off(c);
+	/* the last of what was backlogged is no light traffic yet */
+	if (c->backlogged) {
+		share_off(c);
+		return;
+	}
 	atomic64_add(pkt->payload_len + FRAME_OVERHEAD + c->cfg.l3_len,
 		     &c->share->light_bytes);
 }
@@ -114,8 +119,11 @@ u32 share_hint_kbps(struct mroce_conn *c, u64 now)
 	n = atomic_read(&sh->n_backlogged) + !c->backlogged;
 	if (n > 1)
 		all -= all / 20;	/* alone it needs no margin */
-	/* the light ones may be many, but do not crowd out the heavy */
-	light = min(share_light_kbps(sh, now), all / 2);
+	/*
+	 * The light ones may be many, but do not crowd out the heavy; and what
+	 * this one brings is not taken from its own share.
+	 */
+	light = c->backlogged ? min(share_light_kbps(sh, now), all / 2) : 0;
 	return max_t(u32, (all - light) / max_t(u32, n, 1), 1);
 }
 
@@ -145,11 +153,20 @@ static void pace_set(struct mroce_conn *c, u32 kbps)
 	c->pace_gap_ns = kbps ? pace_time_ns(c, c->mtu) : 0;
 }
 
+/* A hint that is old says nothing. */
+static void pace_expire(struct mroce_conn *c, u64 now)
+{
+	if (c->pace_kbps && elapsed(now, c->hint_ns) >
+	    max_t(u64, 8 * conn_srtt_ns(c), HINT_MIN_NS))
+		pace_set(c, 0);
+}
+
 /* The peer says what it can take; 0: nothing is said. */
 void pace_hint(struct mroce_conn *c, u32 kbps, u64 now)
 {
 	if (!kbps)
 		return;
+	pace_expire(c, now);
 	c->hint_ns = now;
 	if (c->pace_kbps && kbps > c->pace_kbps) {
 		if (elapsed(now, c->pace_raise_ns) < conn_srtt_ns(c))
@@ -166,11 +183,9 @@ bool pace_ok(struct mroce_conn *c, u64 now)
 {
 	if (!c->pace_kbps || now >= c->pace_ns)
 		return true;
-	if (elapsed(now, c->hint_ns) > max_t(u64, 8 * conn_srtt_ns(c),
-					     HINT_MIN_NS)) {
-		pace_set(c, 0);
+	pace_expire(c, now);
+	if (!c->pace_kbps)
 		return true;
-	}
 	/* Not a timer for each packet: the next ones leave with it. */
 	cnt_inc(c, MROCE_CNT_PACED);
 	c->again_at = min(c->again_at, c->pace_ns + PACE_WAIT_NS);
@@ -182,6 +197,9 @@ void pace_sent(struct mroce_conn *c, u32 len, u64 now)
 {
 	u64 start;
 
+	if (!c->pace_kbps)
+		return;
+	pace_expire(c, now);
 	if (!c->pace_kbps)
 		return;
 	start = max(c->pace_ns, now - min_t(u64, now, PACE_BURST_NS));

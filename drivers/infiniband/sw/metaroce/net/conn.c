@@ -325,7 +325,8 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	err = mroce_conn_init(&nc->core, &mroce_nconn_ops, &cfg, mroce_now());
 	if (err)
 		goto err_sock;
-	nc->core.share = &dev->share;
+	/* traffic with oneself does not pass the port */
+	nc->core.share = self ? NULL : &dev->share;
 	err = xa_err(xa_store_bh(&mn->ids, index, nc, GFP_KERNEL));
 	if (err)
 		goto err_fini;

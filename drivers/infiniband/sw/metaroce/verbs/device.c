@@ -81,15 +81,6 @@ void mroce_port_event(struct mroce_dev *dev)
 		mroce_dispatch_port_state(&dev->ib_dev, 1, state);
 }
 
-/*
- * Is the speed that the netdev names one that packets arrive at? Virtual ones
- * name something: peers are not held to that.
- */
-static bool offers(const struct net_device *ndev)
-{
-	return ndev->dev.parent || netif_is_bond_master(ndev);
-}
-
 /**
  * mroce_link_mbps - speed of the netdev
  * @dev: device
@@ -113,9 +104,6 @@ u32 mroce_link_mbps(struct mroce_dev *dev, struct net_device *ndev)
 		    !__ethtool_get_link_ksettings(ndev, &ks) &&
 		    ks.base.speed != (u32)SPEED_UNKNOWN)
 			mbps = ks.base.speed;
-		if (mbps != dev->link_mbps)
-			WRITE_ONCE(dev->share.kbps,
-				   offers(ndev) ? mbps * 1000 : 0);
 		WRITE_ONCE(dev->link_mbps, mbps);
 		rtnl_unlock();
 	}

@@ -71,12 +71,17 @@ static void test_offer(struct kunit *test)
 /* What the others bring is left out, but not more than half. */
 static void test_light(struct kunit *test)
 {
-	struct pair *p = pair_connected(test, 3);
+	struct pair *p = pair_connected(test, 3), *q = pair_connected(test, 8);
 	struct mroce_share *sh = &p->side[1].share;
 	u32 i, k, bytes;
 
+	pair_run(p, 50 * MS, NULL);
+	pair_run(q, p->now - q->now, NULL);
+	q->side[1].c.share = sh;
 	sh->kbps = PORT_KBPS;
-	offered(p);
+	data_comes(q, true);
+	/* nothing is taken from who has only that */
+	expect_offer(p, PORT_KBPS / 20 * 19 / 2);
 	for (k = 0; k < 2; k++) {
 		/* 8 bytes and what is around them, each microsecond or two */
 		bytes = 0;
@@ -84,18 +89,68 @@ static void test_light(struct kunit *test)
 			data_comes(p, false);
 			bytes += 8 + 38 + p->side[1].c.cfg.l3_len;
 			p->now += k ? 200 : 2000;
-			offered(p);
+			q->now = p->now;
+			offered(q);
 		}
 		if (k) {
-			KUNIT_EXPECT_EQ(test, offered(p), PORT_KBPS / 2);
+			KUNIT_EXPECT_EQ(test, offered(q), PORT_KBPS / 2);
 			continue;
 		}
-		KUNIT_EXPECT_LT(test, offered(p), PORT_KBPS / 100 * 75);
-		KUNIT_EXPECT_GT(test, offered(p), PORT_KBPS / 100 * 65);
+		KUNIT_EXPECT_LT(test, offered(q), PORT_KBPS / 100 * 75);
+		KUNIT_EXPECT_GT(test, offered(q), PORT_KBPS / 100 * 65);
 	}
 	p->now += SEC;
-	KUNIT_EXPECT_GT(test, offered(p), PORT_KBPS / 100 * 99);
+	q->now = p->now;
+	KUNIT_EXPECT_GT(test, offered(q), PORT_KBPS / 100 * 99);
 	p->liar = true;
+	q->liar = true;
+	pair_free(q);
+	pair_free(p);
+}
+
+/* One alone is not held back by what it brings itself: the ends of Writes, and
+ * answers that are a packet each.
+ */
+static void test_alone(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 9);
+	u64 t0;
+	int i;
+
+	p->side[0].share.kbps = 100000;
+	p->side[1].share.kbps = 100000;
+	t0 = p->now;
+	for (i = 0; i < 400; i++) {
+		pair_post(p, 0, 0, MROCE_OP_READ_REQ, 1000, 0, false);
+		if (i % 100 == 99)
+			KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC,
+							 pair_all_done));
+	}
+	/* 35 ms with what is around them */
+	KUNIT_EXPECT_LT(test, p->now - t0, 42 * MS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->side[1].share.n_backlogged), 0);
+	pair_free(p);
+}
+
+/* The probe for a lost tail waits for its turn: that is no reason to leave the
+ * route.
+ */
+static void test_probe_waits(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 10, 9000);
+	int i;
+
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open));
+	p->side[1].share.kbps = 20000;
+	p->net.loss = 3000;
+	for (i = 0; i < 100; i++) {
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 60000, 0, false);
+		KUNIT_EXPECT_TRUE(test, pair_run(p, 5 * SEC, pair_all_done));
+	}
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_TLP), 3ULL);
+	KUNIT_EXPECT_LE(test, pair_cnt(p, MROCE_CNT_RTO), 2ULL);
+	KUNIT_EXPECT_LE(test, pair_cnt(p, MROCE_CNT_REHOME), 5ULL);
 	pair_free(p);
 }
 
@@ -206,10 +261,12 @@ static void test_floor(struct kunit *test)
 static struct kunit_case share_cases[] = {
 	KUNIT_CASE(test_offer),
 	KUNIT_CASE(test_light),
+	KUNIT_CASE(test_alone),
 	KUNIT_CASE(test_first),
 	KUNIT_CASE(test_paced),
 	KUNIT_CASE(test_hint_obeyed),
 	KUNIT_CASE(test_floor),
+	KUNIT_CASE(test_probe_waits),
 	{}
 };
 
