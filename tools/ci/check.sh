@@ -78,7 +78,7 @@ part_vm() { "$TOP/tools/ci/test-vm.sh"; }
 part_kunit() { guest uml 900 kunit -- tools/ci/kunit.sh; }
 part_selftests() {
 	need selftests/run.sh &&
-	guest uml 1800 selftests --env TESTS="${TESTS:-}" --env SELFTEST_AGAIN=1 \
+	guest uml 2700 selftests --env TESTS="${TESTS:-}" --env SELFTEST_AGAIN=1 \
 		-- selftests/run.sh
 }
 # On the debug kernel, ten times as slow: what has to do with lifetimes, locks and
@@ -129,9 +129,10 @@ part_demo() { demo stock-6.12; }
 # Above what a part takes on a bare machine, kernels to build included
 limit_of() {
 	case $1 in
+	kernel-*) echo 3600 ;;
 	selftests-debug) echo 4200 ;;
 	selftests-debug-all) echo 30000 ;;
-	selftests) echo 3000 ;;
+	selftests) echo 3300 ;;
 	*) echo 1800 ;;
 	esac
 }
