@@ -155,10 +155,23 @@ count() { # FILE -> passed failed skipped
 	}' "$1"
 }
 
+# On a slow machine that has to build its kernels first, the long parts would not
+# end within the hour and a half that "make check" is given
+LATE=3300 late=
+too_late() {
+	case $1 in selftests | selftests-debug | rdma-core) ;; *) return 1 ;; esac
+	[ -n "$late" ] && [ "$SECONDS" -gt $LATE ]
+}
+
 run_part() {
 	local part=$1 rc pass fail skip t0=$SECONDS why='' log=$LOG/$1.log
 	rm -rf "${LOG:?}/$part"
 	echo "--- $part"
+	if too_late "$part"; then
+		echo "ok 1 $part # SKIP $((SECONDS / 60)) minutes have gone, there are kernels to build only once" >"$log"
+		printf '%s 0 0 1 0\n' "$part" >"$LOG/$part.res"
+		return
+	fi
 	timeout -k 10 "$(limit_of "$part")" "$BASH" "$0" --part "$part" \
 		>"$log" 2>&1 </dev/null
 	rc=$?
@@ -195,7 +208,7 @@ if [ "${1:-}" = --part ]; then
 fi
 
 case ${1:-} in
-all) lanes=("$LANE1" "$LANE2") group=check ;;
+all) lanes=("$LANE1" "$LANE2") group=check late=1 ;;
 full) lanes=("$FULL1" "$FULL2") group=check ;;
 quick) lanes=("$QUICK1" "$QUICK2") group=check ;;
 '' | -*) sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
