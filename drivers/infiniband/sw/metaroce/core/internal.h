@@ -84,6 +84,12 @@ static inline void absent_end(struct mroce_absent *a)
 		a->since_ts = 0;
 }
 
+/* The owner shall look again at @at, though nothing comes in. */
+static inline void conn_again(struct mroce_conn *c, u64 at)
+{
+	c->again_at = min(c->again_at, at);
+}
+
 static inline u32 psn_idx(u32 psn)
 {
 	return psn & (MROCE_PATH_WINDOW - 1);

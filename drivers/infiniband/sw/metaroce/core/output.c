@@ -51,7 +51,7 @@ static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 		c->burst = 0;
 	} else if (!c->n_tx) {
 		/* No memory for the first: no acknowledgment will wake us. */
-		c->again_at = min(c->again_at, now + MROCE_NOMEM_NS);
+		conn_again(c, now + MROCE_NOMEM_NS);
 	}
 	return best;
 }
@@ -309,7 +309,7 @@ static bool path_retx(struct mroce_conn *c, struct mroce_path_tx *p,
 			break;
 	}
 	p->rtx_wait_ns = now + MROCE_NOMEM_NS;
-	c->again_at = min(c->again_at, p->rtx_wait_ns);
+	conn_again(c, p->rtx_wait_ns);
 	return false;
 }
 
@@ -425,8 +425,7 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 			if (not_now(err)) {
 				/* the stream's requests need not wait */
 				cnt_inc(c, MROCE_CNT_NOMEM);
-				c->again_at = min(c->again_at,
-						  now + MROCE_NOMEM_NS);
+				conn_again(c, now + MROCE_NOMEM_NS);
 				list_move_tail(&s->resp_ready, &c->resp_ready);
 				stuck = stuck ?: s;
 				continue;
@@ -543,6 +542,13 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	return false;
 }
 
+/* Perhaps: streams stay on their lists until somebody looks. */
+static bool has_data(const struct mroce_conn *c)
+{
+	return c->n_lost || !list_empty(&c->resp_ready) ||
+	       !list_empty(&c->ready);
+}
+
 bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 {
 	if (c->state == MROCE_CONN_DEAD)
@@ -555,9 +561,7 @@ bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		return true;
 	if (c->tx_blocked)
 		return false;
-	if (!c->n_lost && list_empty(&c->resp_ready) && list_empty(&c->ready))
-		return false;
-	if (!pace_ok(c, now))
+	if (!has_data(c) || !pace_ok(c, now))
 		return false;
 	if (!(c->n_lost && tx_retx(c, txd, now)) && !tx_resp(c, txd, now) &&
 	    !tx_request(c, txd, now))
@@ -578,6 +582,5 @@ bool mroce_conn_tx_pending(const struct mroce_conn *c, u64 now)
 		return true;
 	if (c->tx_blocked)
 		return false;
-	return c->n_lost || !list_empty(&c->resp_ready) ||
-	       !list_empty(&c->ready);
+	return has_data(c);
 }

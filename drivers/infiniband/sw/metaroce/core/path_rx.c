@@ -306,11 +306,12 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		/* Acknowledged is placed: not so if its stream has ended or
 		 * failed meanwhile. The next copy will be refused.
 		 */
-		if (ok && alive && stream_rx_wanted(s, cl)) {
+		alive = alive && stream_rx_wanted(s, cl);
+		if (alive && ok) {
 			cnt_add(c, MROCE_CNT_RX_BYTES, cl->len);
 			path_rx_place(c, r, cl->psn);
 			stream_rx_finish(s, cl, now);
-		} else if (!ok && alive && stream_rx_wanted(s, cl)) {
+		} else if (alive) {
 			not_placed(c, r, cl, now);
 		}
 	}

@@ -188,7 +188,7 @@ bool pace_ok(struct mroce_conn *c, u64 now)
 		return true;
 	/* Not a timer for each packet: the next ones leave with it. */
 	cnt_inc(c, MROCE_CNT_PACED);
-	c->again_at = min(c->again_at, c->pace_ns + PACE_WAIT_NS);
+	conn_again(c, c->pace_ns + PACE_WAIT_NS);
 	return false;
 }
 
@@ -197,8 +197,6 @@ void pace_sent(struct mroce_conn *c, u32 len, u64 now)
 {
 	u64 start;
 
-	if (!c->pace_kbps)
-		return;
 	pace_expire(c, now);
 	if (!c->pace_kbps)
 		return;

@@ -157,6 +157,16 @@ static bool pkt_has_rsn(const struct mroce_pkt *pkt)
 		pkt->flags & MROCE_F_LAST);
 }
 
+/* Nothing of this attempt is placed yet. */
+static void rmsg_begin(struct mroce_rmsg *e, u8 attempt)
+{
+	e->attempt = attempt;
+	e->count = 0;
+	e->last_placed = false;
+	e->refused = false;
+	absent_end(&e->absent);
+}
+
 /* Does the packet agree with the others of its message (rule 4)? */
 static bool rmsg_agrees(const struct mroce_rmsg *e, const struct mroce_pkt *pkt)
 {
@@ -296,24 +306,16 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	}
 	if (e->state == MROCE_R_NONE) {
 		fresh = true;
-		e->attempt = pkt->data.attempt;
 		e->opcode = pkt->opcode;
 		e->len = pkt->data.len;
 		e->rsn = pkt->data.rsn;
-		e->count = 0;
-		e->last_placed = false;
-		e->refused = false;
-		absent_end(&e->absent);
+		rmsg_begin(e, pkt->data.attempt);
 	} else if (e->attempt != pkt->data.attempt) {
 		if ((s8)(pkt->data.attempt - e->attempt) < 0) {
 			cnt_inc(c, MROCE_CNT_RX_STALE);
 			return VERDICT_VOID;
 		}
-		e->attempt = pkt->data.attempt;
-		e->count = 0;
-		e->last_placed = false;
-		e->refused = false;
-		absent_end(&e->absent);
+		rmsg_begin(e, pkt->data.attempt);
 	}
 	if (!fresh && !rmsg_agrees(e, pkt))
 		return stream_bad(c, s, pkt, MROCE_NAK_INV_REQ);

@@ -296,6 +296,21 @@ void stream_complete(struct mroce_stream *s, u64 now)
 	stream_ready(s);
 }
 
+/* All of the message has arrived, and was not refused. */
+static void msg_accepted(struct mroce_stream *s, const struct mroce_msg *m)
+{
+	bool consuming = op_is_consuming(m->opcode);
+
+	if (consuming || m->attempt)
+		s->rnr_left = s->a.rnr_retry;
+	if (!consuming)
+		return;
+	if (s->n_consuming)
+		s->n_consuming--;
+	if (s->rnr_limit && s->rnr_limit < MROCE_RSN_WINDOW)
+		s->rnr_limit++;
+}
+
 void stream_acked(struct mroce_conn *c, struct mroce_slot *sl, u64 now)
 {
 	struct mroce_stream *s = sl->s;
@@ -315,16 +330,8 @@ void stream_acked(struct mroce_conn *c, struct mroce_slot *sl, u64 now)
 	m->probing = false;
 	if (s->probe == m)
 		s->probe = NULL;
-	if (m->attempt && m->state == MROCE_M_SENT && !m->unacked)
-		s->rnr_left = s->a.rnr_retry;	/* what was refused is not now */
-	if (op_is_consuming(m->opcode) && m->state == MROCE_M_SENT &&
-	    !m->unacked) {
-		s->rnr_left = s->a.rnr_retry;
-		if (s->n_consuming)
-			s->n_consuming--;
-		if (s->rnr_limit && s->rnr_limit < MROCE_RSN_WINDOW)
-			s->rnr_limit++;
-	}
+	if (m->state == MROCE_M_SENT && !m->unacked)
+		msg_accepted(s, m);
 	stream_complete(s, now);
 }
 
