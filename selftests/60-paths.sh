@@ -38,6 +38,7 @@ snap $DEVA $DEVB
 t_wait 10 grown $DEVA sent_pkts 200
 in_b "$HERE/wire.py" ports vb1 1 >"$t_tmp/ports" 2>&1
 port=$(sort -k 2 -n "$t_tmp/ports" | awk 'END { print $1 }')
+# (DATA that comes in: those that B itself sends are never filtered here)
 block "$port" 2>"$t_tmp/out"
 if [ -s "$t_tmp/out" ]; then
 	skip "a dead port" "$(head -n 1 "$t_tmp/out")"
@@ -47,6 +48,9 @@ else
 	counter "the path on the dead port moves" $DEVA path_rehomed -ge 1
 	reap "$pid" 40
 	result $? "nobody notices but the transport" "$t_tmp/storm"
+	tc -n "$NSB" -s filter show dev vb1 ingress >"$t_tmp/filter" 2>&1
+	grep -q 'dropped [1-9]' "$t_tmp/filter"
+	result $? "the filter had packets to drop" "$t_tmp/filter"
 	counter "nobody gave up" $DEVA retry_exceeded_err -eq 0
 fi
 t_done

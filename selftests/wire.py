@@ -11,7 +11,8 @@ namespace, as root:
   wire.py stray  SRC DST      well-formed packets for connections of nobody
   wire.py forge  IFACE DEST   watch packets to DEST on IFACE, then send changed
                               copies of them; prints "COUNTER N" as well
-  wire.py ports  IFACE SECS   source ports of DATA seen: "PORT PACKETS" lines
+  wire.py ports  IFACE SECS   source ports of the DATA that comes in here:
+                              "PORT PACKETS" lines
   wire.py tags   IFACE DEST SECS  "ready", then a line "vlan ID" for each packet to
                               DEST (0: it has no tag)
   wire.py speed  IFACE SECS   "ready", then the speed in each INIT and INIT_ACK
@@ -303,9 +304,11 @@ class Sniffer:
         self.s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         self.s.bind((iface, 0))
         self.vlan = 0           # of the last packet
+        self.ours = False       # sent from here
 
     def recv(self):
-        b, aux, _, _ = self.s.recvmsg(65535, 256)
+        b, aux, _, addr = self.s.recvmsg(65535, 256)
+        self.ours = addr[2] == socket.PACKET_OUTGOING
         self.vlan = 0
         for level, kind, data in aux:
             if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
@@ -346,8 +349,9 @@ class Sniffer:
 
 def cmd_ports(iface, seconds):
     seen = {}
-    for _, _, sport, p in Sniffer(iface).packets(float(seconds)):
-        if p[0] & 15 == DATA:
+    s = Sniffer(iface)
+    for _, _, sport, p in s.packets(float(seconds)):
+        if p[0] & 15 == DATA and not s.ours:
             seen[sport] = seen.get(sport, 0) + 1
     for port in sorted(seen):
         print(port, seen[port])
