@@ -98,7 +98,7 @@ check-quick:
 	$(CI)/check.sh quick
 
 check-debug:
-	$(CI)/check.sh selftests-debug-all
+	$(CI)/check.sh debug
 
 check-static:
 	$(CI)/check.sh static checkpatch layers

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# build.sh FLAVOUR|KDIR [W=1] [C=2] [NAME=VALUE...]  -- build the module
+# build.sh FLAVOUR|KDIR [W=1] [C=2] [METAROCE_FEW_GIDS=y] [NAME=VALUE...]
+#                                          -- build the module
 #
 # For a kernel of kernels.sh, or any prepared kernel tree. The result is
 # out/FLAVOUR/metaroce.ko. Each kernel has its own copy of the sources in
 # out/build/FLAVOUR/, so that builds for several kernels do not meet; it is
 # kept, and the next build compiles what has changed. With W= or C= the copy
 # is another one, since make does not see those as a reason to compile again.
+# With METAROCE_FEW_GIDS (see Kbuild) it is out/FLAVOUR-few/metaroce.ko.
 set -eu
 . "$(dirname "$0")/lib.sh"
 
@@ -27,16 +29,19 @@ case $flavour in
 	;;
 esac
 
-variant=
+variant='' res=$flavour
 for a in "$@"; do
-	case $a in [WC]=*) variant=$variant-${a%=*}${a#*=} ;; esac
+	case $a in
+	[WC]=*) variant=$variant-${a%=*}${a#*=} res= ;;
+	METAROCE_FEW_GIDS=*) variant=$variant-few res=${res:+$res-few} ;;
+	esac
 done
 case $flavour in
 uml*) buildargs="$buildargs METAROCE_KUNIT=m" ;;
 esac
 
 build=$OUT/build/$flavour$variant
-mkdir -p "$build" "$OUT/$flavour"
+mkdir -p "$build" ${res:+"$OUT/$res"}
 (
 	flock 9
 	cd "$TOP"
@@ -49,11 +54,11 @@ mkdir -p "$build" "$OUT/$flavour"
 	# shellcheck disable=SC2086
 	nice -n "${NICE:-0}" make -C "$kdir" M="$build/src" -j "$(nproc)" \
 		$buildargs "$@" modules
-	[ -z "$variant" ] || exit 0
+	[ -n "$res" ] || exit 0
 	find "$build/src" -name '*.ko' | while read -r ko; do
-		cmp -s "$ko" "$OUT/$flavour/${ko##*/}" || {
-			cp "$ko" "$OUT/$flavour/.new"
-			mv "$OUT/$flavour/.new" "$OUT/$flavour/${ko##*/}"
+		cmp -s "$ko" "$OUT/$res/${ko##*/}" || {
+			cp "$ko" "$OUT/$res/.new"
+			mv "$OUT/$res/.new" "$OUT/$res/${ko##*/}"
 		}
 	done
 ) 9>"$build.lock"

@@ -12,7 +12,9 @@
 
 #include "verbs.h"
 
+#ifndef MROCE_GID_TABLE_LEN
 #define MROCE_GID_TABLE_LEN	1024
+#endif
 #define MROCE_FW_MAJOR		1U
 #define MROCE_VENDOR_ID		0xffffff
 /* IB_DEVICE_ATOMIC_WRITE; the oldest kernels have no name for the bit. */
