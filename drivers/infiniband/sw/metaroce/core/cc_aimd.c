@@ -6,12 +6,23 @@
  * round; the additive increase is one packet per RTT and *connection*, a path's
  * share being its share of the window, so 32 paths are no more aggressive than
  * one (rule 48). A lone loss without marks costs only the lost packet: random
- * loss is not congestion. Heavy loss in a round, or a standing queue (RTT well
- * above its minimum), is.
+ * loss is not congestion. Heavy loss in a round is.
  *
  *   alpha <- alpha + (F - alpha) / 16		F: marked fraction of a round
  *   w     <- w (1 - alpha / 2)			once per marked round
  *   w     <- w + acked / W			W: sum over the paths
+ *
+ * That is for queues of this protocol's own making, of some packets; then the
+ * marked fraction tells how deep to cut, and TCP, which halves its window for a
+ * single mark or loss, would starve next to it. Where a deep queue stands (the
+ * *least* RTT of a round is well above the path's) and marks or drops, a window is
+ * what fills it, so this is not random loss; and somebody who knows nothing else
+ * may be keeping it full. There, like TCP, halve for any mark or loss of a round;
+ * increase as TCP would, also while the queue stands, but by 1/n of it on n paths,
+ * since a signal is heard by one path only (the coupling of RFC 6356). So
+ * W = sqrt(2 / p) for a probability p of a mark or loss, as one Reno flow (rule 48a).
+ * Without such a signal for some rounds nobody else fills the queue: then
+ * it is not made deeper.
  *
  * Windows are packets << 8, alpha is scaled by 1024.
  */
@@ -24,6 +35,8 @@
 #define ALPHA_ONE	1024U
 #define HEAVY_LOSS	4		/* one in so many packets of a round */
 #define QUEUE_MIN_NS	(100 * US)
+#define DEEP_MIN_NS	MS		/* more than a fabric's switch queues */
+#define SHARED_ROUNDS	64		/* remember that a deep queue is shared */
 
 static u32 conn_window_x256(const struct mroce_conn *c)
 {
@@ -43,6 +56,8 @@ static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
 	p->cc.alpha_x1024 = ALPHA_ONE;
 	p->cc.round_psn = p->nxt;
 	p->cc.slow_start = true;
+	p->cc.rtt_ns = MROCE_NEVER;
+	p->cc.prior_rtt_ns = MROCE_NEVER;
 }
 
 static void aimd_cut(struct mroce_cc_path *cc, u32 by_x1024)
@@ -54,9 +69,23 @@ static void aimd_cut(struct mroce_cc_path *cc, u32 by_x1024)
 	cc->cut = true;
 }
 
+/* No packet of the last round, or of this one so far, has met a short queue. */
+static bool aimd_deep_queue(const struct mroce_path_tx *p)
+{
+	u64 room = max_t(u64, p->min_rtt_ns / 4, DEEP_MIN_NS);
+
+	return min(p->cc.rtt_ns, p->cc.prior_rtt_ns) > p->min_rtt_ns + room &&
+	       p->cc.rtt_ns != MROCE_NEVER && p->min_rtt_ns;
+}
+
 static void aimd_round(struct mroce_cc_path *cc, u32 nxt)
 {
 	u32 f = 0;
+
+	cc->prior_rtt_ns = cc->rtt_ns;
+	cc->rtt_ns = MROCE_NEVER;
+	if (cc->shared)
+		cc->shared--;
 
 	if (cc->acked)
 		f = min(cc->marked, cc->acked) * ALPHA_ONE / cc->acked;
@@ -73,13 +102,20 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 			const struct mroce_cc_sample *sa)
 {
 	struct mroce_cc_path *cc = &p->cc;
+	u32 w = conn_window_x256(c);
 	u64 room;
 
 	cc->acked += sa->acked;
 	cc->marked += sa->marked;
 	cc->lost += sa->lost;
+	if (sa->rtt_ns)
+		cc->rtt_ns = min(cc->rtt_ns, sa->rtt_ns);
 
-	if (!cc->cut && sa->marked)
+	if ((sa->marked || sa->lost) && aimd_deep_queue(p)) {
+		cc->shared = SHARED_ROUNDS;
+		if (!cc->cut)
+			aimd_cut(cc, ALPHA_ONE);
+	} else if (!cc->cut && sa->marked)
 		aimd_cut(cc, cc->alpha_x1024);
 	else if (!cc->cut && cc->lost > 8 &&
 		 cc->lost > (cc->acked + cc->lost) / HEAVY_LOSS)
@@ -93,13 +129,15 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 	room = max_t(u64, p->min_rtt_ns, QUEUE_MIN_NS);
 	if (sa->rtt_ns > p->min_rtt_ns + room) {
 		cc->slow_start = false;
-		return;
+		if (!cc->shared)
+			return;
 	}
+	if (cc->shared)
+		w *= c->n_tx;
 	if (cc->slow_start)
 		cc->cwnd_x256 += sa->acked * CWND_ONE;
 	else
-		cc->cwnd_x256 += (u32)((u64)sa->acked * CWND_ONE * CWND_ONE /
-				       conn_window_x256(c));
+		cc->cwnd_x256 += (u32)((u64)sa->acked * CWND_ONE * CWND_ONE / w);
 	cc->cwnd_x256 = min(cc->cwnd_x256, CWND_MAX);
 }
 

@@ -467,6 +467,8 @@ struct mroce_cc_path {
 	u32 round_psn;		/* the round ends when this is acked */
 	bool cut;		/* window was cut in this round */
 	bool slow_start;
+	u8 shared;		/* rounds: a deep queue that others fill, too */
+	u64 rtt_ns, prior_rtt_ns;	/* least of this round and the last */
 };
 
 struct mroce_path_tx {
