@@ -186,7 +186,7 @@ static void send_data(void)
 	common(&p, MROCE_T_DATA, 1 + in_below(&in, 15));
 	p.path = in_below(&in, 8) == 7 ? in_u8(&in) : in_below(&in, 3);
 	p.epoch = in_below(&in, 2);
-	r = p.path < MROCE_MAX_PATHS ? sd.c.rx[p.path] : NULL;
+	r = mroce_path_rx_of(&sd.c, p.path);
 	p.psn = r ? r->cum : sd.c.psn0 - 1;
 	switch (in_below(&in, 8)) {
 	case 0:

@@ -57,23 +57,24 @@ static bool on_list(struct list_head *head, const struct list_head *e)
 
 static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 {
-	u32 n_out = 0, n_lost = 0, psn;
+	u32 n_out = 0, n_lost = 0, n_resent = 0, psn;
 
 	fuzz_require(p->id == id, "path id %u at %u", p->id, id);
 	fuzz_require(p->nxt - p->una <= MROCE_PATH_WINDOW,
 		     "path %u: %u outstanding", id, p->nxt - p->una);
 	for (psn = p->una; psn != p->nxt; psn++) {
-		struct mroce_slot *sl = &p->slot[psn & 255];
 		bool lost = test_bit(psn & 255, p->lost);
+		struct mroce_slot *sl;
 
 		if (!test_bit(psn & 255, p->out)) {
-			fuzz_require(!lost && !test_bit(psn & 255, p->resent),
-				     "path %u: %u lost or resent, not out", id,
+			fuzz_require(!lost, "path %u: %u lost, not out", id,
 				     psn);
 			continue;
 		}
+		sl = &p->slot[psn & 255];
 		n_out++;
 		n_lost += lost;
+		n_resent += !!(sl->flags & MROCE_SLOT_RESENT);
 		fuzz_require(lost == !!(sl->flags & MROCE_SLOT_LOST),
 			     "path %u: %u lost flag", id, psn);
 		fuzz_require(sl->s || sl->flags & MROCE_SLOT_VOID,
@@ -95,6 +96,8 @@ static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 		     "path %u: window did not slide", id);
 	fuzz_require(p->n_lost == n_lost, "path %u: %u lost, counted %u", id,
 		     n_lost, p->n_lost);
+	fuzz_require(p->n_resent == n_resent, "path %u: %u resent, counted %u",
+		     id, n_resent, p->n_resent);
 	fuzz_require(p->inflight == n_out - n_lost,
 		     "path %u: %u in flight, counted %u", id, n_out - n_lost,
 		     p->inflight);
@@ -229,19 +232,25 @@ static void check_stream(struct side *sd, struct side_stream *st)
 
 void side_check(struct side *sd)
 {
+	bool rests = !sd->c.nak && !sd->c.spare;
 	u32 lost = 0, n = 0, i;
 
 	memset(tally, 0, sizeof(tally));
-	for (i = 0; i < MROCE_MAX_PATHS; i++) {
-		if (i < sd->c.n_tx) {
-			check_path_tx(sd, sd->c.tx[i], i);
-			lost += sd->c.tx[i]->n_lost;
-		} else {
-			fuzz_require(!sd->c.tx[i], "path %u is not open", i);
-		}
+	fuzz_require(sd->c.n_tx <= sd->c.tx_room &&
+		     sd->c.tx_room <= MROCE_MAX_PATHS &&
+		     sd->c.rx_room <= MROCE_MAX_PATHS, "tables of paths");
+	for (i = 0; i < sd->c.n_tx; i++) {
+		check_path_tx(sd, sd->c.tx[i], i);
+		lost += sd->c.tx[i]->n_lost;
+		rests = rests && !sd->c.tx[i]->slot;
+	}
+	for (; i < sd->c.tx_room; i++)
+		fuzz_require(!sd->c.tx[i], "path %u is not open", i);
+	for (i = 0; i < sd->c.rx_room; i++)
 		if (sd->c.rx[i])
 			check_path_rx(sd, sd->c.rx[i], i);
-	}
+	fuzz_require(rests || sd->c.rest_at != MROCE_NEVER,
+		     "nobody looks whether memory is used");
 	fuzz_require(sd->c.n_lost == lost, "%u lost, counted %u", lost,
 		     sd->c.n_lost);
 	for (i = 0; i < SIDE_STREAMS; i++) {

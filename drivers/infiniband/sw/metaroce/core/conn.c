@@ -66,16 +66,8 @@ static u64 jitter(u64 ns)
 
 static void conn_free_paths(struct mroce_conn *c)
 {
-	int i;
-
 	conn_let_go(c);
-	for (i = 0; i < MROCE_MAX_PATHS; i++) {
-		mroce_free(c->tx[i]);
-		mroce_free(c->rx[i]);
-		c->tx[i] = NULL;
-		c->rx[i] = NULL;
-	}
-	c->n_tx = 0;
+	rest_free_all(c);
 	c->cur_tx = 0;
 	c->burst = 0;
 	c->n_lost = 0;
@@ -140,6 +132,7 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	c->init_at = MROCE_NEVER;
 	c->again_at = MROCE_NEVER;
 	c->nak_n = 0;
+	c->nak_head = 0;
 	c->gc_at = c->n_streams ? MROCE_NEVER : now + MROCE_GC_NS;
 	conn_set_state(c, MROCE_CONN_INIT);
 
@@ -175,8 +168,6 @@ void mroce_conn_fini(struct mroce_conn *c)
 	WARN_ON_ONCE(!list_empty(&c->streams));
 	share_off(c);
 	conn_free_paths(c);
-	mroce_free(c->spare);
-	c->spare = NULL;
 	c->state = MROCE_CONN_DEAD;
 }
 
@@ -540,7 +531,7 @@ bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 u64 mroce_conn_deadline(const struct mroce_conn *c)
 {
-	u64 t = min3(c->gc_at, c->stream_deadline,
+	u64 t = min3(min(c->gc_at, c->rest_at), c->stream_deadline,
 		     min(c->again_at, c->share_at));
 	int i;
 
@@ -577,6 +568,7 @@ void mroce_conn_timer(struct mroce_conn *c, u64 now)
 	if (now >= c->again_at)
 		c->again_at = MROCE_NEVER;	/* the owner sends now */
 	share_timer(c, now);
+	rest_timer(c, now);
 	for (i = 0; i < c->n_tx; i++)
 		if (now >= c->tx[i]->deadline)
 			path_tx_timer(c, c->tx[i], now);

@@ -471,6 +471,10 @@ struct mroce_cc_path {
 	u64 rtt_ns, prior_rtt_ns;	/* least of this round and the last */
 };
 
+/*
+ * Stays as long as its connection; slots come and go (rest.c). A kilobyte for the
+ * usual four paths: see core/tests/rest_kunit.c before it grows.
+ */
 struct mroce_path_tx {
 	u8 id, plane, epoch;
 	bool tlp_out;		/* tail probe sent, unanswered */
@@ -478,19 +482,20 @@ struct mroce_path_tx {
 	bool has_echo;		/* echo_ts, n_recv are valid */
 	u8 backoff;		/* RTO exponent */
 	u8 rehomes;		/* in a row, without an answer */
+	u8 guard_rounds;
 	u16 sport;
+	u16 n_resent;		/* outstanding and sent more than once */
+	u16 rtx_budget;		/* retransmissions beyond the window */
 	u32 una, nxt;		/* [una, nxt) outstanding */
 	u32 inflight;		/* outstanding and not LOST */
 	u32 n_lost;
 	u32 last_ts;
 	u32 echo_ts;		/* newest echo */
-	u32 rtx_budget;		/* retransmissions beyond the window */
 	u32 rtx_psn;		/* where to look for the next one */
-	u64 rtx_wait_ns;	/* not before: payload was not there */
 	u32 guard_ts;		/* reorder guard, 64 ns units */
 	u32 guard_psn;		/* halving clock */
-	u8 guard_rounds;
-	u32 n_recv, n_ce, n_dup;	/* newest counts of the peer */
+	u32 n_recv, n_ce;	/* newest counts of the peer */
+	u64 rtx_wait_ns;	/* not before: payload was not there */
 	u64 srtt_ns, rttvar_ns, min_rtt_ns;	/* srtt 0: none yet */
 	u64 min_rtt_at;		/* when the minimum was measured */
 	u64 last_tx_ns;
@@ -499,11 +504,11 @@ struct mroce_path_tx {
 	u64 deadline;		/* tail probe, RTO or re-homing */
 	u64 tlp_sent_ns;
 	struct mroce_cc_path cc;
-	u64 tx_pkts, retx_pkts;	/* statistics per path */
+	u32 retx_pkts;		/* statistics */
+	u64 tx_pkts;
 	DECLARE_BITMAP(out, MROCE_PATH_WINDOW);	   /* by PSN & 255 */
-	DECLARE_BITMAP(resent, MROCE_PATH_WINDOW);
 	DECLARE_BITMAP(lost, MROCE_PATH_WINDOW);
-	struct mroce_slot slot[MROCE_PATH_WINDOW];
+	struct mroce_slot *slot;	/* by PSN & 255; NULL: at rest */
 };
 
 struct mroce_path_rx {
@@ -634,8 +639,9 @@ struct mroce_conn {
 
 	u8 n_tx, cur_tx;	/* paths open; path of the last packet */
 	u8 burst;		/* packets sent on it in a row */
-	struct mroce_path_tx *tx[MROCE_MAX_PATHS];
-	struct mroce_path_rx *rx[MROCE_MAX_PATHS];
+	u8 tx_room, rx_room;	/* of the tables, which grow; see rest.c */
+	struct mroce_path_tx **tx;
+	struct mroce_path_rx **rx;	/* by id: mroce_path_rx_of() */
 	DECLARE_BITMAP(touched, MROCE_MAX_PATHS);	/* paths that owe an ACK */
 	u8 n_touched;
 	u64 probe_rtt_ns;	/* from INIT/INIT_ACK */
@@ -657,12 +663,20 @@ struct mroce_conn {
 	u64 init_ack_ns;
 	u64 gc_at;		/* close without streams */
 	u64 again_at;		/* paced, or no memory for a path */
+	u64 rest_at;		/* look what is not used any more */
 
-	struct mroce_nak nak[MROCE_NAK_RING];
+	struct mroce_nak *nak;	/* ring; NULL: none was needed lately */
 	u16 nak_head, nak_n;
 
 	u64 cnt[MROCE_N_COUNTERS];
 };
+
+/* The receiving side of a path, or NULL: nothing has come on it yet. */
+static inline struct mroce_path_rx *
+mroce_path_rx_of(const struct mroce_conn *c, u8 id)
+{
+	return id < c->rx_room ? c->rx[id] : NULL;
+}
 
 /* What became of a received packet. */
 enum mroce_rx {

@@ -26,6 +26,7 @@
 #define MROCE_TLP_MIN_NS	(200 * US)
 #define MROCE_MIN_RTT_NS	(10 * SEC)	/* a minimum is believed so long */
 #define MROCE_NOMEM_NS		(1 * MS)	/* try again after so long */
+#define MROCE_REST_NS		(1 * SEC)	/* unused: memory is given back */
 #define MROCE_ABSENT_NS		SEC		/* memory that is waited for */
 #define MROCE_UNPLACED_NS	(10 * MS)	/* so long without refusing */
 #define MROCE_UNPLACED_TIMER	16		/* RNR code for 2.56 ms */
@@ -132,6 +133,15 @@ static inline bool conn_wants_ctrl(const struct mroce_conn *c)
 	       c->want_probe_ack || c->want_close;
 }
 
+/* rest.c */
+bool rest_tx_room(struct mroce_conn *c);
+bool rest_rx_room(struct mroce_conn *c, u8 id);
+bool rest_path_slots(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+bool rest_nak_ring(struct mroce_conn *c);
+void rest_arm(struct mroce_conn *c, u64 now);
+void rest_timer(struct mroce_conn *c, u64 now);
+void rest_free_all(struct mroce_conn *c);
+
 /* path_tx.c */
 struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now);
 void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
@@ -139,10 +149,18 @@ void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
 void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
+void path_tx_mark_resent(struct mroce_path_tx *p, struct mroce_slot *sl);
 void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 u64 path_rto_ns(const struct mroce_path_tx *p);
+
+/* Memory for what is going to be outstanding; false: not now. */
+static inline bool path_awake(struct mroce_conn *c, struct mroce_path_tx *p,
+			      u64 now)
+{
+	return p->slot || rest_path_slots(c, p, now);
+}
 
 /* Room for new packets: the PSN window and the congestion window. */
 static inline u32 path_room(const struct mroce_path_tx *p)

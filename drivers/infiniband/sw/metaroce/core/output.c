@@ -17,43 +17,50 @@ static u8 burst_max(const struct mroce_conn *c)
 			   64);
 }
 
-/*
- * The path for the next new packet: stay for a burst, then the emptiest. Paths
- * are opened as long as there is something to put on them.
- */
-static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
+/* The emptiest path relative to its window; in turn among equals. */
+static struct mroce_path_tx *emptiest(const struct mroce_conn *c, bool awake)
 {
 	struct mroce_path_tx *p, *best = NULL;
 	int i;
 
-	if (c->n_tx && c->burst < burst_max(c)) {
-		p = c->tx[c->cur_tx];
-		if (path_room(p))
-			return p;
-	}
-	p = path_tx_open(c, now);
-	if (p) {
-		c->cur_tx = p->id;
-		c->burst = 0;
-		return p;
-	}
-	/* The emptiest relative to its window; in turn among equals. */
 	for (i = 1; i <= c->n_tx; i++) {
 		p = c->tx[(c->cur_tx + i) % c->n_tx];
-		if (!path_room(p))
+		if (!path_room(p) || (awake && !p->slot))
 			continue;
 		if (!best || (u64)p->inflight * best->cc.cwnd_x256 <
 			     (u64)best->inflight * p->cc.cwnd_x256)
 			best = p;
 	}
-	if (best) {
-		c->cur_tx = best->id;
+	return best;
+}
+
+/*
+ * The path for the next new packet: stay for a burst, then the emptiest. Paths
+ * are opened as long as there is something to put on them. One at rest for whose
+ * slots there is no memory now is passed over.
+ */
+static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
+{
+	struct mroce_path_tx *p;
+
+	if (c->n_tx && c->burst < burst_max(c)) {
+		p = c->tx[c->cur_tx];
+		if (path_room(p) && path_awake(c, p, now))
+			return p;
+	}
+	p = path_tx_open(c, now);
+	if (!p)
+		p = emptiest(c, false);
+	if (p && !path_awake(c, p, now))
+		p = emptiest(c, true);
+	if (p) {
+		c->cur_tx = p->id;
 		c->burst = 0;
 	} else if (!c->n_tx) {
 		/* No memory for the first: no acknowledgment will wake us. */
 		conn_again(c, now + MROCE_NOMEM_NS);
 	}
-	return best;
+	return p;
 }
 
 /* The next message of a small-message stream takes another path: each ack
@@ -68,7 +75,6 @@ static struct mroce_slot *slot_open(struct mroce_path_tx *p, u32 *psn)
 	memset(sl, 0, sizeof(*sl));
 	__set_bit(psn_idx(*psn), p->out);
 	__clear_bit(psn_idx(*psn), p->lost);
-	__clear_bit(psn_idx(*psn), p->resent);
 	p->inflight++;
 	p->tx_pkts++;
 	return sl;
@@ -180,8 +186,7 @@ static void tx_nop(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		path_tx_unmark_lost(c, p, v);
 		vs->ts = sl->ts;
 		vs->epoch = sl->epoch;
-		vs->flags |= MROCE_SLOT_RESENT;
-		__set_bit(psn_idx(v), p->resent);
+		path_tx_mark_resent(p, vs);
 	}
 	txd_header(txd, &pkt);
 	cnt_inc(c, MROCE_CNT_TX_NOP);
@@ -247,8 +252,7 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	}
 
 	path_tx_unmark_lost(c, p, psn);
-	sl->flags |= MROCE_SLOT_RESENT;
-	__set_bit(psn_idx(psn), p->resent);
+	path_tx_mark_resent(p, sl);
 	p->retx_pkts++;
 	cnt_inc(c, MROCE_CNT_TX_RETX);
 	path_tx_sent(c, p, now);

@@ -16,11 +16,11 @@
 
 static struct mroce_path_rx *path_rx_get(struct mroce_conn *c, u8 id)
 {
-	struct mroce_path_rx *r = c->rx[id];
+	struct mroce_path_rx *r = mroce_path_rx_of(c, id);
 
 	if (r)
 		return r;
-	r = mroce_zalloc(sizeof(*r));
+	r = rest_rx_room(c, id) ? mroce_zalloc(sizeof(*r)) : NULL;
 	if (!r) {
 		cnt_inc(c, MROCE_CNT_NOMEM);
 		return NULL;
@@ -222,6 +222,8 @@ static void nak_add(struct mroce_conn *c, const struct mroce_nak *nak)
 	struct mroce_nak *n;
 	int i;
 
+	if (!rest_nak_ring(c))
+		return;
 	for (i = 0; i < c->nak_n; i++) {
 		n = &c->nak[(c->nak_head + i) % MROCE_NAK_RING];
 		if (n->qpn == nak->qpn && n->msn == nak->msn &&
@@ -295,9 +297,11 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 {
 	struct mroce_stream *s = cl->s;
 	bool alive = s->conn == c && s->life == cl->life;
-	struct mroce_path_rx *r = c->rx[cl->path];
+	struct mroce_path_rx *r = NULL;
 
-	if (cl->gen == c->gen && !WARN_ON_ONCE(!r)) {
+	if (cl->gen == c->gen)
+		r = mroce_path_rx_of(c, cl->path);
+	if (r) {
 		__clear_bit(psn_idx(cl->psn), r->placing);
 		r->n_placing--;
 		/* If not, as if it had not come: see path_rx_data(). */

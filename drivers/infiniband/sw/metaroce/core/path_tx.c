@@ -56,7 +56,7 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 
 	if (c->n_tx >= want || c->n_tx >= MROCE_MAX_PATHS)
 		return NULL;
-	p = mroce_zalloc(sizeof(*p));
+	p = rest_tx_room(c) ? mroce_zalloc(sizeof(*p)) : NULL;
 	if (!p) {
 		cnt_inc(c, MROCE_CNT_NOMEM);
 		return NULL;
@@ -149,6 +149,14 @@ void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
 	c->n_lost--;
 }
 
+void path_tx_mark_resent(struct mroce_path_tx *p, struct mroce_slot *sl)
+{
+	if (sl->flags & MROCE_SLOT_RESENT)
+		return;
+	sl->flags |= MROCE_SLOT_RESENT;
+	p->n_resent++;
+}
+
 static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns, u64 now)
 {
 	u64 delta;
@@ -197,10 +205,11 @@ static void path_spurious(struct mroce_conn *c, struct mroce_path_tx *p,
 static void path_acked(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		       const struct mroce_pkt *pkt, u64 now)
 {
-	struct mroce_slot *sl = &p->slot[psn_idx(psn)];
+	struct mroce_slot *sl;
 
 	if (!__test_and_clear_bit(psn_idx(psn), p->out))
 		return;
+	sl = &p->slot[psn_idx(psn)];
 	if ((sl->flags & MROCE_SLOT_RESENT) && sl->epoch == pkt->epoch &&
 	    mroce_seq_before(pkt->ack.echo_ts, sl->ts))
 		path_spurious(c, p, sl, pkt->ack.echo_ts);
@@ -210,7 +219,8 @@ static void path_acked(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	} else {
 		p->inflight--;
 	}
-	__clear_bit(psn_idx(psn), p->resent);
+	if (sl->flags & MROCE_SLOT_RESENT)
+		p->n_resent--;
 	p->rtx_budget++;
 	if (sl->flags & MROCE_SLOT_VOID)
 		stream_voided(c, sl);
@@ -236,8 +246,7 @@ static u32 path_find_lost(struct mroce_conn *c, struct mroce_path_tx *p,
 			 * follows the first young one is young, unless it
 			 * was resent, and those are few.
 			 */
-			if (!(sl->flags & MROCE_SLOT_RESENT) &&
-			    bitmap_empty(p->resent, MROCE_PATH_WINDOW))
+			if (!p->n_resent)
 				break;
 			continue;
 		}
@@ -364,7 +373,6 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 		cnt_add(c, MROCE_CNT_TX_CE_ECHO, sa.marked);
 		p->n_recv = pkt->ack.n_recv;
 		p->n_ce = pkt->ack.n_ce;
-		p->n_dup = pkt->ack.n_dup;
 		pace_hint(c, pkt->ack.hint_kbps, now);
 		sa.lost = path_find_lost(c, p, pkt->ack.echo_ts, pkt->epoch);
 		if (newer)

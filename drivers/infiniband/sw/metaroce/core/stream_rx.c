@@ -59,10 +59,12 @@ static void rmsg_put(struct mroce_stream *s, u32 msn)
 	memset(e, 0, sizeof(*e));
 	if ((msn + 1) % MROCE_RMSG_CHUNK)
 		return;
-	if (s->conn && !s->conn->spare)
+	if (s->conn && !s->conn->spare) {
 		s->conn->spare = *chunk;
-	else
+		rest_arm(s->conn, s->conn->last_heard_ns);
+	} else {
 		mroce_free(*chunk);
+	}
 	*chunk = NULL;
 }
 

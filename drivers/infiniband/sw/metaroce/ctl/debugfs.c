@@ -14,11 +14,12 @@ static struct dentry *mroce_debugfs_root;
 
 static void mroce_show_path_tx(struct seq_file *s, const struct mroce_path_tx *p)
 {
-	seq_printf(s, "  tx %u plane %u sport %u epoch %u una %u nxt %u inflight %u lost %u cwnd %u.%02u srtt %llu us rttvar %llu us backoff %u sent %llu retx %llu\n",
+	seq_printf(s, "  tx %u plane %u sport %u epoch %u una %u nxt %u inflight %u lost %u cwnd %u.%02u srtt %llu us rttvar %llu us backoff %u sent %llu retx %u%s\n",
 		   p->id, p->plane, p->sport, p->epoch, p->una, p->nxt,
 		   p->inflight, p->n_lost, p->cc.cwnd_x256 >> 8,
 		   (p->cc.cwnd_x256 & 255) * 100 / 256, p->srtt_ns / 1000,
-		   p->rttvar_ns / 1000, p->backoff, p->tx_pkts, p->retx_pkts);
+		   p->rttvar_ns / 1000, p->backoff, p->tx_pkts, p->retx_pkts,
+		   p->slot ? "" : " resting");
 }
 
 static void mroce_show_path_rx(struct seq_file *s, const struct mroce_path_rx *p)
@@ -53,10 +54,9 @@ static void mroce_show_conn(const struct mroce_conn *c,
 		   c->backlogged);
 	list_for_each_entry(st, &c->streams, node)
 		mroce_show_stream(s, st);
-	for (i = 0; i < MROCE_MAX_PATHS; i++)
-		if (c->tx[i])
-			mroce_show_path_tx(s, c->tx[i]);
-	for (i = 0; i < MROCE_MAX_PATHS; i++)
+	for (i = 0; i < c->n_tx; i++)
+		mroce_show_path_tx(s, c->tx[i]);
+	for (i = 0; i < c->rx_room; i++)
 		if (c->rx[i])
 			mroce_show_path_rx(s, c->rx[i]);
 }

@@ -16,6 +16,14 @@
 /* Timers do not fire closer together than this, whatever core says. */
 #define MROCE_TIMER_MIN_NS	(20 * NSEC_PER_USEC)
 
+/*
+ * Ten thousand idle ones are cheap: one slab object of 2 KiB, and what core holds
+ * for their paths (core/tests/rest_kunit.c). Locks that are checked are larger.
+ */
+static_assert(IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
+	      IS_ENABLED(CONFIG_DEBUG_OBJECTS) ||
+	      sizeof(struct mroce_nconn) <= 2048);
+
 static u32 mroce_nconn_hash(const struct mroce_net *mn,
 			    const struct in6_addr *ours,
 			    const struct in6_addr *peer)
@@ -55,8 +63,8 @@ again:
 	if (sport == MROCE_UDP_PORT)
 		goto again;
 	/* At most 128 of 16384 are taken. */
-	for (i = 0; i < MROCE_MAX_PATHS; i++)
-		if (c->tx[i] && c->tx[i]->sport == sport)
+	for (i = 0; i < c->n_tx; i++)
+		if (c->tx[i]->sport == sport)
 			goto again;
 	return sport;
 }

@@ -57,7 +57,7 @@ static bool attached(struct mroce_conn *c, const struct mroce_stream *s)
 static u32 check_path(struct chaos *ch, struct mroce_conn *c,
 		      struct mroce_path_tx *p)
 {
-	u32 psn, n_out = 0, n_lost = 0, i;
+	u32 psn, n_out = 0, n_lost = 0, n_resent = 0, i;
 
 	BOOK(ch, p->nxt - p->una <= MROCE_PATH_WINDOW);
 	for_each_out(p, psn) {
@@ -66,6 +66,7 @@ static u32 check_path(struct chaos *ch, struct mroce_conn *c,
 
 		n_out++;
 		n_lost += lost;
+		n_resent += !!(sl->flags & MROCE_SLOT_RESENT);
 		BOOK(ch, lost == !!(sl->flags & MROCE_SLOT_LOST));
 		BOOK(ch, sl->s || sl->flags & MROCE_SLOT_VOID);
 		BOOK(ch, !sl->s || attached(c, sl->s));
@@ -78,6 +79,8 @@ static u32 check_path(struct chaos *ch, struct mroce_conn *c,
 		BOOK(ch, test_bit(i, p->out) || !test_bit(i, p->lost));
 	BOOK(ch, bitmap_weight(p->out, MROCE_PATH_WINDOW) == n_out);
 	BOOK(ch, p->n_lost == n_lost);
+	BOOK(ch, p->n_resent == n_resent);
+	BOOK(ch, !p->slot || c->rest_at != MROCE_NEVER);
 	BOOK(ch, p->inflight == n_out - n_lost);
 	BOOK(ch, p->una == p->nxt || test_bit(psn_idx(p->una), p->out));
 	BOOK(ch, (p->una == p->nxt) == (p->deadline == MROCE_NEVER));
@@ -211,7 +214,7 @@ static void check_books(struct chaos *ch)
 		for (k = 0; k < c->n_tx; k++)
 			n_lost += check_path(ch, c, c->tx[k]);
 		BOOK(ch, c->n_lost == n_lost);
-		for (k = 0; k < MROCE_MAX_PATHS; k++)
+		for (k = 0; k < c->rx_room; k++)
 			if (c->rx[k])
 				BOOK(ch, c->rx[k]->n_placing ==
 				     bitmap_weight(c->rx[k]->placing,
@@ -589,7 +592,7 @@ static void lie_of_data(struct pair *p, struct mroce_conn *c,
 	pkt->type = MROCE_T_DATA;
 	pkt->opcode = ops[pair_rand(p, ARRAY_SIZE(ops))];
 	pkt->path = pair_rand(p, 3);
-	r = c->rx[pkt->path];
+	r = mroce_path_rx_of(c, pkt->path);
 	pkt->psn = near(p, r ? r->cum + 1 : c->psn0, pair_rand(p, 2) ? 2 : 300);
 	pkt->ts = r ? near(p, r->newest_ts + 2, 4) : 1;
 	pkt->epoch = pair_rand(p, 2);
@@ -630,9 +633,12 @@ static void lie_of_answer(struct pair *p, struct mroce_conn *c,
 			  struct mroce_pkt *pkt)
 {
 	struct mroce_path_tx *tx = c->tx[pair_rand(p, c->n_tx)];
+	static const struct mroce_slot none;
 	u32 psn = near(p, tx->una + 2, pair_rand(p, 3) ? 3 : 270);
-	const struct mroce_slot *sl = &tx->slot[psn_idx(psn)];
+	const struct mroce_slot *sl = &none;
 
+	if (tx->slot)
+		sl = &tx->slot[psn_idx(psn)];
 	pkt->path = tx->id;
 	pkt->psn = psn;
 	if (pair_rand(p, 2)) {

@@ -32,7 +32,7 @@ struct pair *pair_connected(struct kunit *test, u64 seed)
 struct mroce_pkt forge_data(struct pair *p, int to, int i, u8 opcode, u32 msn)
 {
 	struct mroce_conn *c = &p->side[to].c;
-	struct mroce_path_rx *r = c->rx[FORGED_PATH];
+	struct mroce_path_rx *r = mroce_path_rx_of(c, FORGED_PATH);
 	struct mroce_pkt pkt = {
 		.type = MROCE_T_DATA,
 		.opcode = opcode,
