@@ -48,11 +48,16 @@ static u32 conn_window_x256(const struct mroce_conn *c)
 	return max(w, CWND_ONE);
 }
 
-static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
+static u32 aimd_initial_x256(const struct mroce_conn *c)
 {
 	u32 n = c->cfg.n_paths ? c->cfg.n_paths : MROCE_DEF_PATHS;
 
-	p->cc.cwnd_x256 = max(INITIAL_PACKETS * CWND_ONE / n, CWND_MIN);
+	return max(INITIAL_PACKETS * CWND_ONE / n, CWND_MIN);
+}
+
+static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
+{
+	p->cc.cwnd_x256 = aimd_initial_x256(c);
 	p->cc.alpha_x1024 = ALPHA_ONE;
 	p->cc.round_psn = p->nxt;
 	p->cc.slow_start = true;
@@ -147,9 +152,21 @@ static void aimd_on_rto(struct mroce_conn *c, struct mroce_path_tx *p)
 	p->cc.slow_start = true;
 }
 
+/* What was room once is taken by others now (rule 47). */
+static void aimd_on_idle(struct mroce_conn *c, struct mroce_path_tx *p)
+{
+	u32 initial = aimd_initial_x256(c);
+
+	if (p->cc.cwnd_x256 <= initial)
+		return;
+	p->cc.cwnd_x256 = initial;
+	p->cc.slow_start = true;
+}
+
 const struct mroce_cc_ops mroce_cc_aimd = {
 	.name		= "aimd",
 	.path_init	= aimd_path_init,
 	.on_ack		= aimd_on_ack,
 	.on_rto		= aimd_on_rto,
+	.on_idle	= aimd_on_idle,
 };

@@ -480,6 +480,7 @@ struct mroce_path_tx {
 	bool tlp_out;		/* tail probe sent, unanswered */
 	bool late;		/* deadline was late and re-armed once */
 	bool has_echo;		/* echo_ts, n_recv are valid */
+	bool stale;		/* idle since the last RTT sample */
 	u8 backoff;		/* RTO exponent */
 	u8 rehomes;		/* in a row, without an answer */
 	u8 guard_rounds;
@@ -543,6 +544,8 @@ struct mroce_cc_ops {
 	void (*on_ack)(struct mroce_conn *c, struct mroce_path_tx *p,
 		       const struct mroce_cc_sample *sa);
 	void (*on_rto)(struct mroce_conn *c, struct mroce_path_tx *p);
+	/* Nothing was outstanding for longer than the RTO. */
+	void (*on_idle)(struct mroce_conn *c, struct mroce_path_tx *p);
 };
 
 extern const struct mroce_cc_ops mroce_cc_aimd;

@@ -144,6 +144,7 @@ void rest_free_all(struct mroce_conn *c);
 
 /* path_tx.c */
 struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now);
+void path_tx_begin(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 		   struct mroce_slot *sl, u64 now);
 void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);

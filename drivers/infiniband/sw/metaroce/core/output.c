@@ -66,10 +66,13 @@ static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 /* The next message of a small-message stream takes another path: each ack
  * then reports on several routes.
  */
-static struct mroce_slot *slot_open(struct mroce_path_tx *p, u32 *psn)
+static struct mroce_slot *slot_open(struct mroce_conn *c,
+				    struct mroce_path_tx *p, u32 *psn, u64 now)
 {
 	struct mroce_slot *sl;
 
+	if (p->una == p->nxt)
+		path_tx_begin(c, p, now);
 	*psn = p->nxt++;
 	sl = &p->slot[psn_idx(*psn)];
 	memset(sl, 0, sizeof(*sl));
@@ -414,7 +417,7 @@ static bool tx_resp(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		if (!p)
 			return false;
 		r = &s->rctx[s->resp_fifo[s->resp_head]];
-		sl = slot_open(p, &psn);
+		sl = slot_open(c, p, &psn, now);
 		response_packet(s, r, sl);
 		path_tx_stamp(c, p, sl, now);
 		sl->first_ts = sl->ts;
@@ -516,7 +519,7 @@ static bool tx_request(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 			list_del_init(&s->ready);
 			continue;
 		}
-		sl = slot_open(p, &psn);
+		sl = slot_open(c, p, &psn, now);
 		request_packet(s, m, sl);
 		path_tx_stamp(c, p, sl, now);
 		sl->first_ts = sl->ts;

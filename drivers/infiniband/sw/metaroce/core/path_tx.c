@@ -30,13 +30,18 @@ static u64 path_rto_backed_ns(const struct mroce_path_tx *p)
 		     MROCE_RTO_CAP_NS);
 }
 
-/* Silence that makes a tail probe worth its packet. Where many send to one, an
- * answer comes no sooner than this sender's turn.
+/*
+ * Silence that makes a tail probe worth its packet. Where many send to one, an
+ * answer comes no sooner than this sender's turn. What the RTT was before a pause
+ * says nothing of a burst after it: others may have begun at the same moment, and
+ * if it is lost as a whole, the route is. Of a burst that is lost in part
+ * the rest is answered, and then the RTT is known. A packet alone is not much to
+ * send twice.
  */
 static u64 path_pto_ns(const struct mroce_conn *c,
 		       const struct mroce_path_tx *p)
 {
-	if (!p->srtt_ns)
+	if (!p->srtt_ns || (p->stale && p->nxt - p->una > 1))
 		return MROCE_RTO_INITIAL_NS;
 	return max_t(u64, 2 * p->srtt_ns, MROCE_TLP_MIN_NS) +
 	       2 * c->pace_gap_ns;
@@ -73,6 +78,7 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 		p->rttvar_ns = c->probe_rtt_ns / 2;
 		p->min_rtt_ns = c->probe_rtt_ns;
 		p->min_rtt_at = now;
+		p->last_tx_ns = c->init_sent_ns;	/* it is as old */
 	}
 	c->cc->path_init(c, p);
 	c->tx[c->n_tx++] = p;
@@ -100,6 +106,15 @@ static void path_arm(const struct mroce_conn *c, struct mroce_path_tx *p)
 		since = path_rto_backed_ns(p);
 	/* The probe waits for its turn, too. */
 	p->deadline = p->tlp_sent_ns + since + 2 * c->pace_gap_ns;
+}
+
+/* The first of what is going to be outstanding. */
+void path_tx_begin(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	if (elapsed(now, p->last_tx_ns) <= path_rto_ns(p))
+		return;
+	p->stale = true;
+	c->cc->on_idle(c, p);
 }
 
 /* Strictly increasing per transmission of the path (rule 27). */
@@ -169,7 +184,8 @@ static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns, u64 now)
 		p->min_rtt_ns = rtt_ns;
 		p->min_rtt_at = now;
 	}
-	if (!p->srtt_ns) {
+	if (!p->srtt_ns || p->stale) {
+		p->stale = false;
 		p->srtt_ns = rtt_ns;
 		p->rttvar_ns = rtt_ns / 2;
 		return;

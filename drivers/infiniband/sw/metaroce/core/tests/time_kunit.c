@@ -289,6 +289,101 @@ static void test_route_grows(struct kunit *test)
 	pair_free(p);
 }
 
+/* All paths have been used, some of them well beyond their first window. */
+static struct pair *pair_grown(struct kunit *test, u64 seed)
+{
+	struct pair *p = pair_connected(test, seed);
+	u32 most = 0;
+	int i, k;
+
+	pair_ts(p, 0, 0)->s.a.timeout = 0;
+	for (k = 0; k < 5; k++) {
+		for (i = 0; i < 40; i++)
+			pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	}
+	KUNIT_ASSERT_EQ(test, p->side[0].c.n_tx, 4);
+	for (i = 0; i < 4; i++)
+		most = max(most, p->side[0].c.tx[i]->cc.cwnd_x256);
+	KUNIT_ASSERT_GT(test, most, 8U << 8);
+	return p;
+}
+
+/* The window of a path is one of the network of then (rule 47). */
+static void test_window_after_idle(struct kunit *test)
+{
+	struct pair *p = pair_grown(test, 40);
+	struct mroce_conn *c = &p->side[0].c;
+	u32 w[4], out = 0;
+	int i;
+
+	/* shorter than an RTO: a pause, no rest */
+	for (i = 0; i < 4; i++)
+		w[i] = c->tx[i]->cc.cwnd_x256;
+	pair_run(p, MS / 2, NULL);
+	for (i = 0; i < 4; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 64000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_GE(test, c->tx[i]->cc.cwnd_x256, w[i]);
+
+	pair_run(p, 5 * MS, NULL);
+	for (i = 0; i < 4; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 64000, 0, false);
+	pair_pump(p, 0);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_LE(test, c->tx[i]->cc.cwnd_x256, 4U << 8);
+		out += c->tx[i]->nxt - c->tx[i]->una;
+	}
+	KUNIT_EXPECT_LE(test, out, 16U);
+	KUNIT_EXPECT_GE(test, out, 4U);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	pair_free(p);
+}
+
+/*
+ * A hundred begin at the same moment, each on a connection that was idle: the
+ * answers come late, and that is no reason to send again what waits in the queue.
+ * The RTT of before has no weight any more.
+ */
+static void test_burst_after_idle(struct kunit *test)
+{
+	struct pair *p = pair_grown(test, 41);
+	struct mroce_conn *c = &p->side[0].c;
+	u64 tlp = c->cnt[MROCE_CNT_TLP], retx = c->cnt[MROCE_CNT_TX_RETX];
+	int i;
+
+	pair_run(p, 5 * MS, NULL);
+	p->net.delay_ns = 2 * MS;
+	for (i = 0; i < 40; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_TLP], tlp);
+	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_TX_RETX], retx);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_GE(test, c->tx[i]->srtt_ns, 4 * MS - US);
+	pair_free(p);
+}
+
+/* A packet alone is asked for soon, a burst of which nothing arrived in the end. */
+static void test_loss_after_idle(struct kunit *test)
+{
+	struct pair *p = pair_grown(test, 42);
+
+	pair_run(p, 5 * MS, NULL);
+	p->net.drop_next = 1;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, MS / 2, pair_all_done));
+
+	pair_run(p, 5 * MS, NULL);
+	p->net.drop_next = 6;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8000, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 15 * MS, pair_all_done));
+	KUNIT_EXPECT_EQ(test, p->net.drop_next, 0ULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
 /* Two CPUs read the clock before they wait for the lock. */
 static void test_time_goes_back(struct kunit *test)
 {
@@ -342,6 +437,9 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_link_anew),
 	KUNIT_CASE(test_never_opened),
 	KUNIT_CASE(test_two_clocks),
+	KUNIT_CASE(test_window_after_idle),
+	KUNIT_CASE(test_burst_after_idle),
+	KUNIT_CASE(test_loss_after_idle),
 	KUNIT_CASE(test_longer_route),
 	KUNIT_CASE(test_route_grows),
 	KUNIT_CASE(test_time_goes_back),
