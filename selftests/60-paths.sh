@@ -26,6 +26,16 @@ result $? "none of them has most of it" "$t_tmp/ports"
 reap "$pid" 40
 result $? "traffic" "$t_tmp/storm"
 
+# Who watches sees it (Documentation/metaroce.rst, "Events")
+trace=/sys/kernel/tracing
+[ -d $trace/events ] || mount -t tracefs tracefs $trace 2>/dev/null
+watch=
+if [ -d $trace/events/metaroce ]; then
+	watch=$trace/events/metaroce/mroce_rehome/enable
+	echo >$trace/trace
+	echo 1 >$watch
+fi
+
 # A route that swallows one port: as a dead link behind ECMP does
 tc -n "$NSB" qdisc add dev vb1 clsact 2>"$t_tmp/out"
 block() {
@@ -46,6 +56,18 @@ if [ -s "$t_tmp/out" ]; then
 else
 	t_wait 3 grown $DEVA path_rehomed 1
 	counter "the path on the dead port moves" $DEVA path_rehomed -ge 1
+	if [ -n "$watch" ]; then
+		grep -E "mroce_rehome: .* from_sport=$port( |\$)" $trace/trace \
+			>"$t_tmp/events" || grep mroce_ $trace/trace >"$t_tmp/events"
+		awk -v port="$port" '{
+			if ($NF != "from_sport=" port) next
+			for (i = 1; i <= NF; i++)
+				if ($i ~ /^sport=/ && $i != "sport=" port) n++
+		} END { exit !n }' "$t_tmp/events"
+		result $? "the move is an event, with both ports" "$t_tmp/events"
+	else
+		skip "the move is an event" "kernel without event tracing"
+	fi
 	reap "$pid" 40
 	result $? "nobody notices but the transport" "$t_tmp/storm"
 	tc -n "$NSB" -s filter show dev vb1 ingress >"$t_tmp/filter" 2>&1
@@ -53,4 +75,5 @@ else
 	result $? "the filter had packets to drop" "$t_tmp/filter"
 	counter "nobody gave up" $DEVA retry_exceeded_err -eq 0
 fi
+[ -z "$watch" ] || echo 0 >"$watch"
 t_done

@@ -113,6 +113,7 @@ static void run_one(struct kunit_suite *suite, const struct kunit_case *c,
 	}
 	mroce_shim_fail_alloc(0, 0);
 	mroce_shim_alloc_hook = NULL;
+	mroce_shim_event_hook = NULL;
 	/* exit() may assert as well, and must not run twice */
 	if (!setjmp(env) && suite->exit)
 		suite->exit(test);

@@ -5,6 +5,7 @@
 #include "mroce_shim.h"
 
 bool (*mroce_shim_alloc_hook)(size_t size);
+void (*mroce_shim_event_hook)(const char *event);
 
 static unsigned long n_allocs;
 static long n_live;

@@ -432,6 +432,17 @@ void mroce_shim_fail_alloc(unsigned long nth, unsigned long count);
 /* If set, asked for each allocation first; true lets it fail. */
 extern bool (*mroce_shim_alloc_hook)(size_t size);
 
+/* If set, told of each event of core/events.h by its name. */
+extern void (*mroce_shim_event_hook)(const char *event);
+
+#define MROCE_TRACE_DECLARE(event)	struct mroce_no_##event
+#define MROCE_TRACE(event, args...) do {				\
+	if (mroce_shim_event_hook)					\
+		mroce_shim_event_hook(#event);				\
+	if (0)								\
+		mroce_trace_##event(args);				\
+} while (0)
+
 /* Allocations asked for so far, and those not given back. */
 unsigned long mroce_shim_allocs(void);
 long mroce_shim_live_allocs(void);

@@ -47,8 +47,11 @@ static void conn_let_go(struct mroce_conn *c)
 
 static void conn_set_state(struct mroce_conn *c, enum mroce_conn_state to)
 {
-	WARN_ON_ONCE(!(conn_next_states[c->state] & BIT(to)));
+	enum mroce_conn_state from = c->state;
+
+	WARN_ON_ONCE(!(conn_next_states[from] & BIT(to)));
 	c->state = to;
+	MROCE_TRACE(conn_state, c, from, to);
 	if (to == MROCE_CONN_DEAD)
 		conn_let_go(c);
 }

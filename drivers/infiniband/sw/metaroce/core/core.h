@@ -19,6 +19,7 @@
 #define MROCE_CORE_H
 
 #include "platform.h"
+#include "events.h"
 #include "../wire/wire.h"
 
 #define MROCE_PATH_WINDOW	256	/* PSNs past the cumulative ack */

@@ -83,6 +83,7 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 	c->cc->path_init(c, p);
 	c->tx[c->n_tx++] = p;
 	cnt_inc(c, MROCE_CNT_PATHS);
+	MROCE_TRACE(path_open, c, p, 0);
 	return p;
 }
 
@@ -108,13 +109,25 @@ static void path_arm(const struct mroce_conn *c, struct mroce_path_tx *p)
 	p->deadline = p->tlp_sent_ns + since + 2 * c->pace_gap_ns;
 }
 
+/* Congestion control has spoken. */
+static void path_window(const struct mroce_conn *c,
+			const struct mroce_path_tx *p, u32 from_x256)
+{
+	if (p->cc.cwnd_x256 != from_x256)
+		MROCE_TRACE(window, c, p, from_x256);
+}
+
 /* The first of what is going to be outstanding. */
 void path_tx_begin(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
+	u32 window;
+
 	if (elapsed(now, p->last_tx_ns) <= path_rto_ns(p))
 		return;
 	p->stale = true;
+	window = p->cc.cwnd_x256;
 	c->cc->on_idle(c, p);
+	path_window(c, p, window);
 }
 
 /* Strictly increasing per transmission of the path (rule 27). */
@@ -270,6 +283,7 @@ static u32 path_find_lost(struct mroce_conn *c, struct mroce_path_tx *p,
 		sl->flags &= ~MROCE_SLOT_SILENCE;
 		if (!(sl->flags & MROCE_SLOT_VOID)) {
 			cnt_inc(c, MROCE_CNT_LOST);
+			MROCE_TRACE(lost, c, p, psn);
 			n++;
 		}
 	}
@@ -329,7 +343,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	struct mroce_cc_sample sa = {};
 	struct mroce_path_tx *p;
 	u32 cum = pkt->psn, ts = conn_ts(c, now);
-	u32 prior_out, i, lost_before;
+	u32 prior_out, i, lost_before, window;
 	bool fresh, newer;
 
 	cnt_inc(c, MROCE_CNT_RX_ACK);
@@ -401,7 +415,9 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	sa.nxt = p->nxt;
 	sa.app_limited = sa.prior_inflight + 1 < p->cc.cwnd_x256 >> 8 &&
 			 !lost_before;
+	window = p->cc.cwnd_x256;
 	c->cc->on_ack(c, p, &sa);
+	path_window(c, p, window);
 
 	/* The path was heard: the clock of silence starts anew. */
 	p->last_tx_ns = now;
@@ -430,6 +446,7 @@ void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
  */
 void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
+	u16 from = p->sport;
 	u32 psn;
 
 	p->sport = c->ops->new_sport(c, p->plane);
@@ -445,6 +462,7 @@ void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		path_tx_mark_lost(c, p, psn);
 	}
 	p->rtx_budget = p->n_lost;
+	MROCE_TRACE(rehome, c, p, from);
 }
 
 /* The newest transmission that is unacknowledged: any answer to it proves
@@ -479,6 +497,7 @@ static void path_probe(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	path_tx_mark_lost(c, p, psn);
 	if (!p->rtx_budget)
 		p->rtx_budget = 1;
+	MROCE_TRACE(tail_probe, c, p, psn);
 }
 
 static bool heard_elsewhere(const struct mroce_conn *c,
@@ -498,6 +517,8 @@ static bool heard_elsewhere(const struct mroce_conn *c,
  */
 void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
+	u32 window;
+
 	if (p->una == p->nxt) {
 		path_arm(c, p);
 		return;
@@ -524,7 +545,11 @@ void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 			p->backoff++;
 	} else {
 		cnt_inc(c, MROCE_CNT_RTO);
+		window = p->cc.cwnd_x256;
 		c->cc->on_rto(c, p);
+		path_window(c, p, window);
+		MROCE_TRACE(rto, c, p,
+			    (u32)div_u64(path_rto_backed_ns(p), US));
 		if (p->backoff < U8_MAX)
 			p->backoff++;
 		if (p->backoff >= 2)

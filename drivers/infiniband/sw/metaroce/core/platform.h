@@ -30,6 +30,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/tracepoint-defs.h>
 #include <linux/types.h>
 #if __has_include("linux/unaligned.h")
 #include <linux/unaligned.h>
@@ -63,6 +64,24 @@ static inline u32 mroce_random_u32(void)
 {
 	return get_random_u32();
 }
+
+/*
+ * An event of events.h: a tracepoint, off but for a branch. The copies of core/ in
+ * the test module have none; in userspace they are told to mroce_shim_event_hook.
+ */
+#ifndef MROCE_KUNIT
+#define MROCE_TRACE_DECLARE(event)	DECLARE_TRACEPOINT(mroce_##event)
+#define MROCE_TRACE(event, args...) do {				\
+	if (tracepoint_enabled(mroce_##event))				\
+		mroce_trace_##event(args);				\
+} while (0)
+#else
+#define MROCE_TRACE_DECLARE(event)	struct mroce_no_##event
+#define MROCE_TRACE(event, args...) do {				\
+	if (0)								\
+		mroce_trace_##event(args);				\
+} while (0)
+#endif
 
 #else /* userspace */
 

@@ -149,6 +149,7 @@ static u64 pace_time_ns(const struct mroce_conn *c, u32 len)
 
 static void pace_set(struct mroce_conn *c, u32 kbps)
 {
+	MROCE_TRACE(hint, c, c->pace_kbps, kbps);
 	c->pace_kbps = kbps;
 	c->pace_gap_ns = kbps ? pace_time_ns(c, c->mtu) : 0;
 }
