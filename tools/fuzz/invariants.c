@@ -57,7 +57,8 @@ static bool on_list(struct list_head *head, const struct list_head *e)
 
 static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 {
-	u32 n_out = 0, n_lost = 0, n_resent = 0, psn;
+	u32 n_out = 0, n_lost = 0, psn, i;
+	u8 at = p->sent_first;
 
 	fuzz_require(p->id == id, "path id %u at %u", p->id, id);
 	fuzz_require(p->nxt - p->una <= MROCE_PATH_WINDOW,
@@ -74,7 +75,6 @@ static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 		sl = &p->slot[psn & 255];
 		n_out++;
 		n_lost += lost;
-		n_resent += !!(sl->flags & MROCE_SLOT_RESENT);
 		fuzz_require(lost == !!(sl->flags & MROCE_SLOT_LOST),
 			     "path %u: %u lost flag", id, psn);
 		fuzz_require(sl->s || sl->flags & MROCE_SLOT_VOID,
@@ -96,11 +96,23 @@ static void check_path_tx(struct side *sd, struct mroce_path_tx *p, u8 id)
 		     "path %u: window did not slide", id);
 	fuzz_require(p->n_lost == n_lost, "path %u: %u lost, counted %u", id,
 		     n_lost, p->n_lost);
-	fuzz_require(p->n_resent == n_resent, "path %u: %u resent, counted %u",
-		     id, n_resent, p->n_resent);
 	fuzz_require(p->inflight == n_out - n_lost,
 		     "path %u: %u in flight, counted %u", id, n_out - n_lost,
 		     p->inflight);
+	for (i = 0; i < p->inflight; i++) {
+		const struct mroce_slot *sl = &p->slot[at];
+
+		fuzz_require(test_bit(at, p->out) && !test_bit(at, p->lost),
+			     "path %u: %u listed, not in flight", id, at);
+		if (i + 1 == p->inflight) {
+			fuzz_require(at == p->sent_last, "path %u: last", id);
+			break;
+		}
+		fuzz_require(!mroce_seq_before(p->slot[sl->sent_next].ts,
+					       sl->ts),
+			     "path %u: list out of order", id);
+		at = sl->sent_next;
+	}
 	fuzz_require(p->cc.cwnd_x256 >= 256 &&
 		     p->cc.cwnd_x256 <= 256 * MROCE_PATH_WINDOW,
 		     "path %u: window %u/256", id, p->cc.cwnd_x256);

@@ -458,6 +458,7 @@ struct mroce_slot {
 	u8 attempt;
 	u8 epoch;
 	u8 flags;		/* MROCE_SLOT_* */
+	u8 sent_next, sent_prev;	/* in flight, in order of ts */
 };
 
 /* What congestion control keeps per path. Windows: packets << 8. */
@@ -486,7 +487,7 @@ struct mroce_path_tx {
 	u8 rehomes;		/* in a row, without an answer */
 	u8 guard_rounds;
 	u16 sport;
-	u16 n_resent;		/* outstanding and sent more than once */
+	u8 sent_first, sent_last;	/* slots; valid if inflight */
 	u16 rtx_budget;		/* retransmissions beyond the window */
 	u32 una, nxt;		/* [una, nxt) outstanding */
 	u32 inflight;		/* outstanding and not LOST */

@@ -144,13 +144,14 @@ void rest_free_all(struct mroce_conn *c);
 
 /* path_tx.c */
 struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now);
+void path_tx_in_flight(struct mroce_path_tx *p, u32 psn);
+void path_tx_not_in_flight(struct mroce_path_tx *p, u32 psn);
 void path_tx_begin(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 		   struct mroce_slot *sl, u64 now);
 void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
 void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
-void path_tx_mark_resent(struct mroce_path_tx *p, struct mroce_slot *sl);
 void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);

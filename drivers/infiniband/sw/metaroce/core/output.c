@@ -78,7 +78,7 @@ static struct mroce_slot *slot_open(struct mroce_conn *c,
 	memset(sl, 0, sizeof(*sl));
 	__set_bit(psn_idx(*psn), p->out);
 	__clear_bit(psn_idx(*psn), p->lost);
-	p->inflight++;
+	path_tx_in_flight(p, *psn);
 	p->tx_pkts++;
 	return sl;
 }
@@ -157,10 +157,16 @@ static void fill_response(const struct mroce_stream *s,
 /* The next lost one from @psn on, or p->nxt. */
 static u32 next_lost(const struct mroce_path_tx *p, u32 psn)
 {
-	for (; psn != p->nxt; psn++)
-		if (test_bit(psn_idx(psn), p->lost))
-			break;
-	return psn;
+	u32 from = psn_idx(psn), bit;
+
+	/* only what is outstanding is marked, so any bit will do */
+	bit = find_next_bit(p->lost, MROCE_PATH_WINDOW, from);
+	if (bit == MROCE_PATH_WINDOW)
+		bit = find_next_bit(p->lost, MROCE_PATH_WINDOW, 0);
+	if (bit == MROCE_PATH_WINDOW)
+		return p->nxt;
+	psn += psn_idx(bit - from);
+	return psn - p->una < p->nxt - p->una ? psn : p->nxt;
 }
 
 /* Void @psn and, in the vector, the path's further void PSNs that are due. */
@@ -189,7 +195,7 @@ static void tx_nop(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		path_tx_unmark_lost(c, p, v);
 		vs->ts = sl->ts;
 		vs->epoch = sl->epoch;
-		path_tx_mark_resent(p, vs);
+		vs->flags |= MROCE_SLOT_RESENT;
 	}
 	txd_header(txd, &pkt);
 	cnt_inc(c, MROCE_CNT_TX_NOP);
@@ -255,7 +261,7 @@ static bool tx_again(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 	}
 
 	path_tx_unmark_lost(c, p, psn);
-	path_tx_mark_resent(p, sl);
+	sl->flags |= MROCE_SLOT_RESENT;
 	p->retx_pkts++;
 	cnt_inc(c, MROCE_CNT_TX_RETX);
 	path_tx_sent(c, p, now);
@@ -364,7 +370,7 @@ static void slot_undo(struct mroce_path_tx *p)
 {
 	p->nxt--;
 	__clear_bit(psn_idx(p->nxt), p->out);
-	p->inflight--;
+	path_tx_not_in_flight(p, p->nxt);
 	p->tx_pkts--;
 }
 

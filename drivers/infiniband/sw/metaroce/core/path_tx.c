@@ -157,12 +157,48 @@ void path_tx_sent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		path_arm(c, p);
 }
 
+/*
+ * What is in flight is a list in the order of transmission, so that an ACK looks
+ * at what it proves lost and not at the whole window, and the newest is at hand.
+ * A transmission that begins goes to its end.
+ */
+void path_tx_in_flight(struct mroce_path_tx *p, u32 psn)
+{
+	u8 i = psn_idx(psn);
+
+	if (p->inflight++) {
+		p->slot[p->sent_last].sent_next = i;
+		p->slot[i].sent_prev = p->sent_last;
+	} else {
+		p->sent_first = i;
+	}
+	p->sent_last = i;
+}
+
+void path_tx_not_in_flight(struct mroce_path_tx *p, u32 psn)
+{
+	u8 i = psn_idx(psn), next, prev;
+
+	if (!--p->inflight)
+		return;
+	next = p->slot[i].sent_next;
+	prev = p->slot[i].sent_prev;
+	if (i == p->sent_first)
+		p->sent_first = next;
+	else
+		p->slot[prev].sent_next = next;
+	if (i == p->sent_last)
+		p->sent_last = prev;
+	else
+		p->slot[next].sent_prev = prev;
+}
+
 void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
 {
 	if (__test_and_set_bit(psn_idx(psn), p->lost))
 		return;
 	p->slot[psn_idx(psn)].flags |= MROCE_SLOT_LOST;
-	p->inflight--;
+	path_tx_not_in_flight(p, psn);
 	p->n_lost++;
 	c->n_lost++;
 }
@@ -172,17 +208,9 @@ void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn)
 	if (!__test_and_clear_bit(psn_idx(psn), p->lost))
 		return;
 	p->slot[psn_idx(psn)].flags &= ~MROCE_SLOT_LOST;
-	p->inflight++;
+	path_tx_in_flight(p, psn);
 	p->n_lost--;
 	c->n_lost--;
-}
-
-void path_tx_mark_resent(struct mroce_path_tx *p, struct mroce_slot *sl)
-{
-	if (sl->flags & MROCE_SLOT_RESENT)
-		return;
-	sl->flags |= MROCE_SLOT_RESENT;
-	p->n_resent++;
 }
 
 static void path_rtt(struct mroce_path_tx *p, u64 rtt_ns, u64 now)
@@ -231,13 +259,14 @@ static void path_spurious(struct mroce_conn *c, struct mroce_path_tx *p,
 	p->guard_psn = p->nxt;
 }
 
-static void path_acked(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
-		       const struct mroce_pkt *pkt, u64 now)
+/* How many this acknowledges anew: one or none. */
+static u32 path_acked(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
+		      const struct mroce_pkt *pkt, u64 now)
 {
 	struct mroce_slot *sl;
 
 	if (!__test_and_clear_bit(psn_idx(psn), p->out))
-		return;
+		return 0;
 	sl = &p->slot[psn_idx(psn)];
 	if ((sl->flags & MROCE_SLOT_RESENT) && sl->epoch == pkt->epoch &&
 	    mroce_seq_before(pkt->ack.echo_ts, sl->ts))
@@ -246,16 +275,15 @@ static void path_acked(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn,
 		p->n_lost--;
 		c->n_lost--;
 	} else {
-		p->inflight--;
+		path_tx_not_in_flight(p, psn);
 	}
-	if (sl->flags & MROCE_SLOT_RESENT)
-		p->n_resent--;
 	p->rtx_budget++;
 	if (sl->flags & MROCE_SLOT_VOID)
 		stream_voided(c, sl);
 	else
 		stream_acked(c, sl, now);
 	sl->s = NULL;
+	return 1;
 }
 
 /* Transmissions proven lost by a newer one's arrival. */
@@ -265,20 +293,14 @@ static u32 path_find_lost(struct mroce_conn *c, struct mroce_path_tx *p,
 	struct mroce_slot *sl;
 	u32 n = 0, psn;
 
-	for_each_out(p, psn) {
-		sl = &p->slot[psn_idx(psn)];
-		if (sl->flags & MROCE_SLOT_LOST)
-			continue;
-		if (sl->epoch != epoch ||
-		    !mroce_seq_before(sl->ts + p->guard_ts, echo_ts)) {
-			/* First transmissions are in order of time: what
-			 * follows the first young one is young, unless it
-			 * was resent, and those are few.
-			 */
-			if (!p->n_resent)
-				break;
-			continue;
-		}
+	/* Re-homing takes all for lost: what is in flight left since then. */
+	if (epoch != p->epoch)
+		return 0;
+	while (p->inflight) {
+		sl = &p->slot[p->sent_first];
+		if (!mroce_seq_before(sl->ts + p->guard_ts, echo_ts))
+			break;
+		psn = p->una + psn_idx(p->sent_first - p->una);
 		path_tx_mark_lost(c, p, psn);
 		sl->flags &= ~MROCE_SLOT_SILENCE;
 		if (!(sl->flags & MROCE_SLOT_VOID)) {
@@ -343,7 +365,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	struct mroce_cc_sample sa = {};
 	struct mroce_path_tx *p;
 	u32 cum = pkt->psn, ts = conn_ts(c, now);
-	u32 prior_out, i, lost_before, window;
+	u32 i, lost_before, window;
 	bool fresh, newer;
 
 	cnt_inc(c, MROCE_CNT_RX_ACK);
@@ -360,13 +382,12 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	p->backoff = 0;
 	p->rehomes = 0;
 
-	prior_out = bitmap_weight(p->out, MROCE_PATH_WINDOW);
 	sa.prior_inflight = p->inflight;
 	lost_before = p->n_lost;
 	p->rtx_budget = 0;
 
 	while (!mroce_seq_after(p->una, cum)) {
-		path_acked(c, p, p->una, pkt, now);
+		sa.acked += path_acked(c, p, p->una, pkt, now);
 		p->una++;
 	}
 	for (i = 0; i < MROCE_VEC_WORDS; i++) {
@@ -376,13 +397,13 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 			u32 bit = __ffs64(word);
 
 			word &= word - 1;
-			path_acked(c, p, cum + 1 + 64 * i + bit, pkt, now);
+			sa.acked += path_acked(c, p, cum + 1 + 64 * i + bit,
+					       pkt, now);
 		}
 	}
 	/* PSNs acknowledged by an earlier vector: let the window slide. */
 	while (p->una != p->nxt && !test_bit(psn_idx(p->una), p->out))
 		p->una++;
-	sa.acked = prior_out - bitmap_weight(p->out, MROCE_PATH_WINDOW);
 
 	fresh = !p->has_echo ||
 		!mroce_seq_before(pkt->ack.n_recv, p->n_recv);

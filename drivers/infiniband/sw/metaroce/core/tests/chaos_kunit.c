@@ -57,7 +57,8 @@ static bool attached(struct mroce_conn *c, const struct mroce_stream *s)
 static u32 check_path(struct chaos *ch, struct mroce_conn *c,
 		      struct mroce_path_tx *p)
 {
-	u32 psn, n_out = 0, n_lost = 0, n_resent = 0, i;
+	u32 psn, n_out = 0, n_lost = 0, i;
+	u8 at = p->sent_first;
 
 	BOOK(ch, p->nxt - p->una <= MROCE_PATH_WINDOW);
 	for_each_out(p, psn) {
@@ -66,7 +67,6 @@ static u32 check_path(struct chaos *ch, struct mroce_conn *c,
 
 		n_out++;
 		n_lost += lost;
-		n_resent += !!(sl->flags & MROCE_SLOT_RESENT);
 		BOOK(ch, lost == !!(sl->flags & MROCE_SLOT_LOST));
 		BOOK(ch, sl->s || sl->flags & MROCE_SLOT_VOID);
 		BOOK(ch, !sl->s || attached(c, sl->s));
@@ -79,7 +79,20 @@ static u32 check_path(struct chaos *ch, struct mroce_conn *c,
 		BOOK(ch, test_bit(i, p->out) || !test_bit(i, p->lost));
 	BOOK(ch, bitmap_weight(p->out, MROCE_PATH_WINDOW) == n_out);
 	BOOK(ch, p->n_lost == n_lost);
-	BOOK(ch, p->n_resent == n_resent);
+	for (i = 0; i < p->inflight; i++) {
+		const struct mroce_slot *sl = &p->slot[at], *next;
+
+		BOOK(ch, test_bit(at, p->out) && !test_bit(at, p->lost));
+		BOOK(ch, sl->epoch == p->epoch);
+		if (i + 1 == p->inflight) {
+			BOOK(ch, at == p->sent_last);
+			break;
+		}
+		next = &p->slot[sl->sent_next];
+		BOOK(ch, !mroce_seq_before(next->ts, sl->ts));
+		BOOK(ch, next->sent_prev == at);
+		at = sl->sent_next;
+	}
 	BOOK(ch, !p->slot || c->rest_at != MROCE_NEVER);
 	BOOK(ch, p->inflight == n_out - n_lost);
 	BOOK(ch, p->una == p->nxt || test_bit(psn_idx(p->una), p->out));
