@@ -245,7 +245,7 @@ static void check_stream(struct side *sd, struct side_stream *st)
 void side_check(struct side *sd)
 {
 	bool rests = !sd->c.nak && !sd->c.spare;
-	u32 lost = 0, n = 0, i;
+	u32 lost = 0, window = 0, n = 0, i;
 
 	memset(tally, 0, sizeof(tally));
 	fuzz_require(sd->c.n_tx <= sd->c.tx_room &&
@@ -254,6 +254,9 @@ void side_check(struct side *sd)
 	for (i = 0; i < sd->c.n_tx; i++) {
 		check_path_tx(sd, sd->c.tx[i], i);
 		lost += sd->c.tx[i]->n_lost;
+		window += sd->c.tx[i]->cc.cwnd_x256;
+		fuzz_require(sd->c.path_deadline <= sd->c.tx[i]->deadline,
+			     "path %u: deadline not bounded", i);
 		rests = rests && !sd->c.tx[i]->slot;
 	}
 	for (; i < sd->c.tx_room; i++)
@@ -263,6 +266,8 @@ void side_check(struct side *sd)
 			check_path_rx(sd, sd->c.rx[i], i);
 	fuzz_require(rests || sd->c.rest_at != MROCE_NEVER,
 		     "nobody looks whether memory is used");
+	fuzz_require(sd->c.window_x256 == window, "windows %u, counted %u",
+		     window, sd->c.window_x256);
 	fuzz_require(sd->c.n_lost == lost, "%u lost, counted %u", lost,
 		     sd->c.n_lost);
 	for (i = 0; i < SIDE_STREAMS; i++) {

@@ -38,16 +38,6 @@
 #define DEEP_MIN_NS	MS		/* more than a fabric's switch queues */
 #define SHARED_ROUNDS	64		/* remember that a deep queue is shared */
 
-static u32 conn_window_x256(const struct mroce_conn *c)
-{
-	u32 w = 0;
-	int i;
-
-	for (i = 0; i < c->n_tx; i++)
-		w += c->tx[i]->cc.cwnd_x256;
-	return max(w, CWND_ONE);
-}
-
 static u32 aimd_initial_x256(const struct mroce_conn *c)
 {
 	u32 n = c->cfg.n_paths ? c->cfg.n_paths : MROCE_DEF_PATHS;
@@ -57,7 +47,7 @@ static u32 aimd_initial_x256(const struct mroce_conn *c)
 
 static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
 {
-	p->cc.cwnd_x256 = aimd_initial_x256(c);
+	path_set_window(c, p, aimd_initial_x256(c));
 	p->cc.alpha_x1024 = ALPHA_ONE;
 	p->cc.round_psn = p->nxt;
 	p->cc.slow_start = true;
@@ -65,11 +55,13 @@ static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
 	p->cc.prior_rtt_ns = MROCE_NEVER;
 }
 
-static void aimd_cut(struct mroce_cc_path *cc, u32 by_x1024)
+static void aimd_cut(struct mroce_conn *c, struct mroce_path_tx *p,
+		     u32 by_x1024)
 {
+	struct mroce_cc_path *cc = &p->cc;
 	u32 less = (u32)((u64)cc->cwnd_x256 * by_x1024 / (2 * ALPHA_ONE));
 
-	cc->cwnd_x256 = max(cc->cwnd_x256 - less, CWND_MIN);
+	path_set_window(c, p, max(cc->cwnd_x256 - less, CWND_MIN));
 	cc->slow_start = false;
 	cc->cut = true;
 }
@@ -107,8 +99,9 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 			const struct mroce_cc_sample *sa)
 {
 	struct mroce_cc_path *cc = &p->cc;
-	u32 w = conn_window_x256(c);
+	u32 w = c->window_x256;
 	u64 room;
+	u32 more;
 
 	cc->acked += sa->acked;
 	cc->marked += sa->marked;
@@ -119,12 +112,12 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 	if ((sa->marked || sa->lost) && aimd_deep_queue(p)) {
 		cc->shared = SHARED_ROUNDS;
 		if (!cc->cut)
-			aimd_cut(cc, ALPHA_ONE);
+			aimd_cut(c, p, ALPHA_ONE);
 	} else if (!cc->cut && sa->marked)
-		aimd_cut(cc, cc->alpha_x1024);
+		aimd_cut(c, p, cc->alpha_x1024);
 	else if (!cc->cut && cc->lost > 8 &&
 		 cc->lost > (cc->acked + cc->lost) / HEAVY_LOSS)
-		aimd_cut(cc, ALPHA_ONE);
+		aimd_cut(c, p, ALPHA_ONE);
 
 	if (mroce_seq_after(sa->una, cc->round_psn))
 		aimd_round(cc, sa->nxt);
@@ -139,16 +132,15 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 	}
 	if (cc->shared)
 		w *= c->n_tx;
-	if (cc->slow_start)
-		cc->cwnd_x256 += sa->acked * CWND_ONE;
-	else
-		cc->cwnd_x256 += (u32)((u64)sa->acked * CWND_ONE * CWND_ONE / w);
-	cc->cwnd_x256 = min(cc->cwnd_x256, CWND_MAX);
+	more = sa->acked * CWND_ONE;
+	if (!cc->slow_start)
+		more = (u32)((u64)more * CWND_ONE / w);
+	path_set_window(c, p, min(cc->cwnd_x256 + more, CWND_MAX));
 }
 
 static void aimd_on_rto(struct mroce_conn *c, struct mroce_path_tx *p)
 {
-	p->cc.cwnd_x256 = CWND_MIN;
+	path_set_window(c, p, CWND_MIN);
 	p->cc.slow_start = true;
 }
 
@@ -159,7 +151,7 @@ static void aimd_on_idle(struct mroce_conn *c, struct mroce_path_tx *p)
 
 	if (p->cc.cwnd_x256 <= initial)
 		return;
-	p->cc.cwnd_x256 = initial;
+	path_set_window(c, p, initial);
 	p->cc.slow_start = true;
 }
 

@@ -534,23 +534,20 @@ bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 u64 mroce_conn_deadline(const struct mroce_conn *c)
 {
-	u64 t = min3(min(c->gc_at, c->rest_at), c->stream_deadline,
+	u64 t = min3(min(c->gc_at, c->rest_at),
+		     min(c->stream_deadline, c->path_deadline),
 		     min(c->again_at, c->share_at));
-	int i;
 
 	if (c->state == MROCE_CONN_DEAD)
 		return MROCE_NEVER;
 	if (c->state == MROCE_CONN_INIT && c->n_streams)
 		t = min(t, c->init_at);
-	for (i = 0; i < c->n_tx; i++)
-		t = min(t, c->tx[i]->deadline);
 	return t;
 }
 
 void mroce_conn_timer(struct mroce_conn *c, u64 now)
 {
 	struct mroce_stream *s, *tmp;
-	int i;
 
 	if (c->state == MROCE_CONN_DEAD)
 		return;
@@ -572,10 +569,7 @@ void mroce_conn_timer(struct mroce_conn *c, u64 now)
 		c->again_at = MROCE_NEVER;	/* the owner sends now */
 	share_timer(c, now);
 	rest_timer(c, now);
-	for (i = 0; i < c->n_tx; i++)
-		if (now >= c->tx[i]->deadline)
-			path_tx_timer(c, c->tx[i], now);
-
+	path_tx_timers(c, now);
 	if (now < c->stream_deadline)
 		return;
 	/* A plain list: most deadlines only move outwards, so it is walked a

@@ -645,6 +645,8 @@ struct mroce_conn {
 	u8 n_tx, cur_tx;	/* paths open; path of the last packet */
 	u8 burst;		/* packets sent on it in a row */
 	u8 tx_room, rx_room;	/* of the tables, which grow; see rest.c */
+	u32 window_x256;	/* congestion windows of all paths */
+	u64 path_deadline;	/* lower bound over tx */
 	struct mroce_path_tx **tx;
 	struct mroce_path_rx **rx;	/* by id: mroce_path_rx_of() */
 	DECLARE_BITMAP(touched, MROCE_MAX_PATHS);	/* paths that owe an ACK */

@@ -154,8 +154,21 @@ void path_tx_mark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
 void path_tx_unmark_lost(struct mroce_conn *c, struct mroce_path_tx *p, u32 psn);
 void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
-void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+void path_tx_timers(struct mroce_conn *c, u64 now);
 u64 path_rto_ns(const struct mroce_path_tx *p);
+
+/* Congestion control has spoken. */
+static inline void path_set_window(struct mroce_conn *c,
+				   struct mroce_path_tx *p, u32 x256)
+{
+	u32 from = p->cc.cwnd_x256;
+
+	if (x256 == from)
+		return;
+	p->cc.cwnd_x256 = x256;
+	c->window_x256 += x256 - from;
+	MROCE_TRACE(window, c, p, from);
+}
 
 /* Memory for what is going to be outstanding; false: not now. */
 static inline bool path_awake(struct mroce_conn *c, struct mroce_path_tx *p,

@@ -88,7 +88,7 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 }
 
 /* The deadline of a path that has something outstanding. */
-static void path_arm(const struct mroce_conn *c, struct mroce_path_tx *p)
+static void path_arm(struct mroce_conn *c, struct mroce_path_tx *p)
 {
 	u64 since;
 
@@ -100,34 +100,23 @@ static void path_arm(const struct mroce_conn *c, struct mroce_path_tx *p)
 	}
 	if (!p->tlp_out) {
 		p->deadline = p->last_tx_ns + path_pto_ns(c, p);
-		return;
+	} else {
+		since = min(path_suspect_ns(p), path_rto_backed_ns(p));
+		if (p->rehomes || p->backoff)
+			since = path_rto_backed_ns(p);
+		/* The probe waits for its turn, too. */
+		p->deadline = p->tlp_sent_ns + since + 2 * c->pace_gap_ns;
 	}
-	since = min(path_suspect_ns(p), path_rto_backed_ns(p));
-	if (p->rehomes || p->backoff)
-		since = path_rto_backed_ns(p);
-	/* The probe waits for its turn, too. */
-	p->deadline = p->tlp_sent_ns + since + 2 * c->pace_gap_ns;
-}
-
-/* Congestion control has spoken. */
-static void path_window(const struct mroce_conn *c,
-			const struct mroce_path_tx *p, u32 from_x256)
-{
-	if (p->cc.cwnd_x256 != from_x256)
-		MROCE_TRACE(window, c, p, from_x256);
+	c->path_deadline = min(c->path_deadline, p->deadline);
 }
 
 /* The first of what is going to be outstanding. */
 void path_tx_begin(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
-	u32 window;
-
 	if (elapsed(now, p->last_tx_ns) <= path_rto_ns(p))
 		return;
 	p->stale = true;
-	window = p->cc.cwnd_x256;
 	c->cc->on_idle(c, p);
-	path_window(c, p, window);
 }
 
 /* Strictly increasing per transmission of the path (rule 27). */
@@ -365,7 +354,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	struct mroce_cc_sample sa = {};
 	struct mroce_path_tx *p;
 	u32 cum = pkt->psn, ts = conn_ts(c, now);
-	u32 i, lost_before, window;
+	u32 i, lost_before;
 	bool fresh, newer;
 
 	cnt_inc(c, MROCE_CNT_RX_ACK);
@@ -436,9 +425,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	sa.nxt = p->nxt;
 	sa.app_limited = sa.prior_inflight + 1 < p->cc.cwnd_x256 >> 8 &&
 			 !lost_before;
-	window = p->cc.cwnd_x256;
 	c->cc->on_ack(c, p, &sa);
-	path_window(c, p, window);
 
 	/* The path was heard: the clock of silence starts anew. */
 	p->last_tx_ns = now;
@@ -536,10 +523,8 @@ static bool heard_elsewhere(const struct mroce_conn *c,
  * Normal -> (silence) -> tail probe -> (silence) -> another port if the peer
  * is heard elsewhere, else RTO; from the second RTO on another port too.
  */
-void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
-	u32 window;
-
 	if (p->una == p->nxt) {
 		path_arm(c, p);
 		return;
@@ -566,9 +551,7 @@ void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 			p->backoff++;
 	} else {
 		cnt_inc(c, MROCE_CNT_RTO);
-		window = p->cc.cwnd_x256;
 		c->cc->on_rto(c, p);
-		path_window(c, p, window);
 		MROCE_TRACE(rto, c, p,
 			    (u32)div_u64(path_rto_backed_ns(p), US));
 		if (p->backoff < U8_MAX)
@@ -578,4 +561,21 @@ void path_tx_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		path_probe(c, p, now);
 	}
 	path_arm(c, p);
+}
+
+/*
+ * The bound is asked for with each packet, the paths only when a timer fires: their
+ * deadlines move outwards in between. Whatever it fired for, the bound is
+ * exact then, or one that is old would let it fire again for nothing.
+ */
+void path_tx_timers(struct mroce_conn *c, u64 now)
+{
+	int i;
+
+	c->path_deadline = MROCE_NEVER;
+	for (i = 0; i < c->n_tx; i++) {
+		if (now >= c->tx[i]->deadline)
+			path_timer(c, c->tx[i], now);
+		c->path_deadline = min(c->path_deadline, c->tx[i]->deadline);
+	}
 }

@@ -156,4 +156,6 @@ void rest_free_all(struct mroce_conn *c)
 	c->tx_room = 0;
 	c->rx_room = 0;
 	c->rest_at = MROCE_NEVER;
+	c->path_deadline = MROCE_NEVER;
+	c->window_x256 = 0;
 }

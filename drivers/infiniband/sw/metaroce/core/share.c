@@ -157,8 +157,10 @@ static void pace_set(struct mroce_conn *c, u32 kbps)
 /* A hint that is old says nothing. */
 static void pace_expire(struct mroce_conn *c, u64 now)
 {
-	if (c->pace_kbps && elapsed(now, c->hint_ns) >
-	    max_t(u64, 8 * conn_srtt_ns(c), HINT_MIN_NS))
+	u64 age = elapsed(now, c->hint_ns);
+
+	/* the paths are asked if it matters: this is done for each packet */
+	if (c->pace_kbps && age > HINT_MIN_NS && age > 8 * conn_srtt_ns(c))
 		pace_set(c, 0);
 }
 

@@ -12,7 +12,7 @@
 
 struct cc_test {
 	struct mroce_conn c;
-	struct mroce_path_tx p[2];
+	struct mroce_path_tx p[2], *tx[2];
 };
 
 static struct cc_test *cc_setup(struct kunit *test, int n)
@@ -23,13 +23,14 @@ static struct cc_test *cc_setup(struct kunit *test, int n)
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->c.cfg.n_paths = n;
 	t->c.n_tx = n;
+	t->c.tx = t->tx;
 	for (i = 0; i < n; i++) {
 		t->c.tx[i] = &t->p[i];
 		t->p[i].min_rtt_ns = BASE_NS;
 		mroce_cc_aimd.path_init(&t->c, &t->p[i]);
 		t->p[i].cc.slow_start = false;
 		t->p[i].cc.alpha_x1024 = 0;
-		t->p[i].cc.cwnd_x256 = WINDOW << 8;
+		path_set_window(&t->c, &t->p[i], WINDOW << 8);
 	}
 	return t;
 }
