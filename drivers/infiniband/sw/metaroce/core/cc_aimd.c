@@ -36,6 +36,7 @@
 #define HEAVY_LOSS	4		/* one in so many packets of a round */
 #define QUEUE_MIN_NS	(100 * US)
 #define DEEP_MIN_NS	MS		/* more than a fabric's switch queues */
+#define RTT_NONE	U32_MAX
 #define SHARED_ROUNDS	64		/* remember that a deep queue is shared */
 
 static u32 aimd_initial_x256(const struct mroce_conn *c)
@@ -51,8 +52,8 @@ static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
 	p->cc.alpha_x1024 = ALPHA_ONE;
 	p->cc.round_psn = p->nxt;
 	p->cc.slow_start = true;
-	p->cc.rtt_ns = MROCE_NEVER;
-	p->cc.prior_rtt_ns = MROCE_NEVER;
+	p->cc.rtt_us = RTT_NONE;
+	p->cc.prior_rtt_us = RTT_NONE;
 }
 
 static void aimd_cut(struct mroce_conn *c, struct mroce_path_tx *p,
@@ -69,18 +70,24 @@ static void aimd_cut(struct mroce_conn *c, struct mroce_path_tx *p,
 /* No packet of the last round, or of this one so far, has met a short queue. */
 static bool aimd_deep_queue(const struct mroce_path_tx *p)
 {
+	const struct mroce_cc_path *cc = &p->cc;
 	u64 room = max_t(u64, p->min_rtt_ns / 4, DEEP_MIN_NS);
 
-	return min(p->cc.rtt_ns, p->cc.prior_rtt_ns) > p->min_rtt_ns + room &&
-	       p->cc.rtt_ns != MROCE_NEVER && p->min_rtt_ns;
+	return cc->rtt_us != RTT_NONE && p->min_rtt_ns &&
+	       min(cc->rtt_us, cc->prior_rtt_us) * US > p->min_rtt_ns + room;
+}
+
+static void aimd_count(u16 *n, u32 more)
+{
+	*n = min_t(u32, *n + more, U16_MAX);
 }
 
 static void aimd_round(struct mroce_cc_path *cc, u32 nxt)
 {
 	u32 f = 0;
 
-	cc->prior_rtt_ns = cc->rtt_ns;
-	cc->rtt_ns = MROCE_NEVER;
+	cc->prior_rtt_us = cc->rtt_us;
+	cc->rtt_us = RTT_NONE;
 	if (cc->shared)
 		cc->shared--;
 
@@ -103,11 +110,11 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 	u64 room;
 	u32 more;
 
-	cc->acked += sa->acked;
-	cc->marked += sa->marked;
-	cc->lost += sa->lost;
+	aimd_count(&cc->acked, sa->acked);
+	aimd_count(&cc->marked, sa->marked);
+	aimd_count(&cc->lost, sa->lost);
 	if (sa->rtt_ns)
-		cc->rtt_ns = min(cc->rtt_ns, sa->rtt_ns);
+		cc->rtt_us = min_t(u64, cc->rtt_us, div_u64(sa->rtt_ns, US));
 
 	if ((sa->marked || sa->lost) && aimd_deep_queue(p)) {
 		cc->shared = SHARED_ROUNDS;

@@ -464,13 +464,13 @@ struct mroce_slot {
 /* What congestion control keeps per path. Windows: packets << 8. */
 struct mroce_cc_path {
 	u32 cwnd_x256;
-	u32 alpha_x1024;	/* DCTCP fraction of marked packets */
-	u32 acked, marked, lost;	/* in the current round */
+	u16 alpha_x1024;	/* DCTCP fraction of marked packets */
+	u16 acked, marked, lost;	/* in the current round; saturate */
 	u32 round_psn;		/* the round ends when this is acked */
 	bool cut;		/* window was cut in this round */
 	bool slow_start;
 	u8 shared;		/* rounds: a deep queue that others fill, too */
-	u64 rtt_ns, prior_rtt_ns;	/* least of this round and the last */
+	u32 rtt_us, prior_rtt_us;	/* least of this round and the last */
 };
 
 /*
