@@ -385,7 +385,7 @@ static struct end *end_get(struct sim *sm, u16 host, u16 peer)
 		abort();
 	if (!sm->no_hints) {
 		h->share.kbps = 8000000000ULL / h->nic->ps_per_byte;
-		e->c.share = &h->share;
+		e->c.plane0.share = &h->share;
 	}
 	return e;
 }

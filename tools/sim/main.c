@@ -132,8 +132,8 @@ static double allowed(const struct flow *f)
 		if (p->srtt_ns)
 			rate += (p->cc.cwnd_x256 >> 8) * 9000. * 8 / p->srtt_ns;
 	}
-	if (c->pace_kbps && rate > c->pace_kbps / 1e6)
-		rate = c->pace_kbps / 1e6;
+	if (c->plane0.pace_kbps && rate > c->plane0.pace_kbps / 1e6)
+		rate = c->plane0.pace_kbps / 1e6;
 	return rate;
 }
 

@@ -3,15 +3,16 @@
  * Congestion control: ECN AIMD per path, coupled over the connection.
  *
  * DCTCP's estimate of the marked fraction with g = 1/16; at most one cut per
- * round; the additive increase is one packet per RTT and *connection*, a path's
- * share being its share of the window, so 32 paths are no more aggressive than
- * one (rule 48). A lone loss without marks costs only the lost packet: random
+ * round; the additive increase is one packet per RTT, *connection* and plane, a
+ * path's share being its share of the window, so 32 paths are no more aggressive
+ * than one (rule 48). Planes have no bottleneck in common, so none holds back
+ * another. A lone loss without marks costs only the lost packet: random
  * loss is not congestion. Heavy loss in a round, or a standing queue (RTT well
  * above its minimum), is.
  *
  *   alpha <- alpha + (F - alpha) / 16		F: marked fraction of a round
  *   w     <- w (1 - alpha / 2)			once per marked round
- *   w     <- w + acked / W			W: sum over the paths
+ *   w     <- w + acked / W			W: sum over the plane's paths
  *
  * Windows are packets << 8, alpha is scaled by 1024.
  */
@@ -25,19 +26,20 @@
 #define HEAVY_LOSS	4		/* one in so many packets of a round */
 #define QUEUE_MIN_NS	(100 * US)
 
-static u32 conn_window_x256(const struct mroce_conn *c)
+static u32 plane_window_x256(const struct mroce_conn *c, u8 plane)
 {
 	u32 w = 0;
 	int i;
 
 	for (i = 0; i < c->n_tx; i++)
-		w += c->tx[i]->cc.cwnd_x256;
+		if (c->tx[i]->plane == plane)
+			w += c->tx[i]->cc.cwnd_x256;
 	return max(w, CWND_ONE);
 }
 
 static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
 {
-	u32 n = c->cfg.n_paths ? c->cfg.n_paths : MROCE_DEF_PATHS;
+	u32 n = conn_want_paths(c);
 
 	p->cc.cwnd_x256 = max(INITIAL_PACKETS * CWND_ONE / n, CWND_MIN);
 	p->cc.alpha_x1024 = ALPHA_ONE;
@@ -99,7 +101,7 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 		cc->cwnd_x256 += sa->acked * CWND_ONE;
 	else
 		cc->cwnd_x256 += (u32)((u64)sa->acked * CWND_ONE * CWND_ONE /
-				       conn_window_x256(c));
+				       plane_window_x256(c, p->plane));
 	cc->cwnd_x256 = min(cc->cwnd_x256, CWND_MAX);
 }
 

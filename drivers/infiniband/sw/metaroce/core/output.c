@@ -26,6 +26,8 @@ static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 	struct mroce_path_tx *p, *best = NULL;
 	int i;
 
+	if (c->mp)
+		return plane_pick(c, burst_max(c), now);
 	if (c->n_tx && c->burst < burst_max(c)) {
 		p = c->tx[c->cur_tx];
 		if (path_room(p))
@@ -83,6 +85,7 @@ static void txd_start(struct mroce_txd *txd, const struct mroce_path_tx *p)
 	txd->ect = true;
 	txd->nfrags = 0;
 	txd->frag_bytes = 0;
+	txd->pad_bytes = 0;
 }
 
 static void fill_common(struct mroce_conn *c, struct mroce_path_tx *p,
@@ -320,7 +323,7 @@ static bool tx_retx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	for (i = 0; i < c->n_tx; i++) {
 		struct mroce_path_tx *p = c->tx[i];
 
-		if (!p->n_lost)
+		if (!p->n_lost || !pace_may(c, p))
 			continue;
 		if (p->inflight >= p->cc.cwnd_x256 >> 8 && !p->rtx_budget)
 			continue;
@@ -566,7 +569,7 @@ bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	if (!(c->n_lost && tx_retx(c, txd, now)) && !tx_resp(c, txd, now) &&
 	    !tx_request(c, txd, now))
 		return false;
-	pace_sent(c, txd->lin_len + txd->frag_bytes, now);
+	pace_sent(c, txd->plane, txd->lin_len + txd->frag_bytes, now);
 	return true;
 }
 

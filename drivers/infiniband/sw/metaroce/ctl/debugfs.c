@@ -49,8 +49,8 @@ static void mroce_show_conn(const struct mroce_conn *c,
 	seq_printf(s, "conn %08x peer %08x %pI6c -> %pI6c tclass %u state %s gen %u mtu %u streams %u blocked %u naks %u pace_kbps %u backlogged %u\n",
 		   c->id, c->peer_id, &a->saddr, &a->daddr, a->tclass,
 		   mroce_conn_state_names[c->state], c->gen, c->mtu,
-		   c->n_streams, c->tx_blocked, c->nak_n, c->pace_kbps,
-		   c->backlogged);
+		   c->n_streams, c->tx_blocked, c->nak_n, c->plane0.pace_kbps,
+		   c->plane0.backlogged);
 	list_for_each_entry(st, &c->streams, node)
 		mroce_show_stream(s, st);
 	for (i = 0; i < MROCE_MAX_PATHS; i++)

@@ -326,7 +326,7 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	if (err)
 		goto err_sock;
 	/* traffic with oneself does not pass the port */
-	nc->core.share = self ? NULL : &dev->share;
+	nc->core.plane0.share = self ? NULL : &dev->share;
 	err = xa_err(xa_store_bh(&mn->ids, index, nc, GFP_KERNEL));
 	if (err)
 		goto err_fini;
