@@ -21,7 +21,7 @@
  * used for anything new.
  *
  * A plane falls silent if two of its paths do so within a round trip, or one
- * twice in a row; but not the last that is up, since nothing is gained by leaving
+ * twice in a row, while no other of its paths is heard; but not the last that is up, since nothing is gained by leaving
  * it. Then all its paths re-home at once to the others: same ids, same PSNs, so
  * nothing is lost or placed twice, and no stream notices (rules 33, 34). When it
  * is back they go home one by one, each when nothing of it is outstanding: so
@@ -239,6 +239,19 @@ static bool plane_down(struct mroce_conn *c, u8 k, u64 now)
 	return true;
 }
 
+/* Another path of the plane was heard: it is alive, whatever ails this one. */
+static bool plane_speaks(const struct mroce_conn *c,
+			 const struct mroce_path_tx *p)
+{
+	int i;
+
+	for (i = 0; i < c->n_tx; i++)
+		if (c->tx[i] != p && c->tx[i]->plane == p->plane &&
+		    c->tx[i]->last_rx_ns > p->tlp_sent_ns)
+			return true;
+	return false;
+}
+
 /**
  * plane_silent - a path has not been answered for long
  * @c: connection
@@ -260,7 +273,7 @@ bool plane_silent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		return true;
 	}
 	pl = mroce_plane_of(c, p->plane);
-	if (pl->state != MROCE_PLANE_UP)
+	if (pl->state != MROCE_PLANE_UP || plane_speaks(c, p))
 		return false;
 	rtt = max_t(u64, p->srtt_ns, MROCE_TLP_MIN_NS);
 	bad = p->rehomes ||

@@ -285,6 +285,47 @@ static void test_plane_dies(struct kunit *test)
 	}
 }
 
+/* One path is silent, again and again; but another one of the plane is heard. */
+static void test_dead_route(struct kunit *test)
+{
+	struct pair *p = planes_pair(test, 6, 2, 2);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_path_tx *dead = NULL, *other = NULL;
+	int i;
+
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, all_up));
+	load(p, 20);
+	check_end(p);
+	for (i = 0; i < c->n_tx; i++) {
+		if (c->tx[i]->plane != 1)
+			continue;
+		other = dead;
+		dead = c->tx[i];
+	}
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	dead->tlp_sent_ns = p->now;
+	other->last_rx_ns = p->now + 10 * US;
+	p->now += 400 * US;
+	for (i = 0; i < 4; i++) {
+		u16 sport = dead->sport;
+
+		mroce_conn_rehome(c, dead, p->now);
+		KUNIT_EXPECT_NE(test, dead->sport, sport);
+		KUNIT_EXPECT_EQ(test, dead->plane, 1);
+	}
+	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 1), MROCE_PLANE_UP);
+	/* and now it is not */
+	dead->tlp_sent_ns = p->now;
+	p->now += 400 * US;
+	mroce_conn_rehome(c, dead, p->now);
+	KUNIT_EXPECT_EQ(test, dead->plane, 0);
+	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 1), MROCE_PLANE_DOWN);
+	KUNIT_EXPECT_EQ(test, paths_on(c, 1), 0);
+	load(p, 5);
+	check_end(p);
+	pair_free(p);
+}
+
 /* That of the handshake is one like others. */
 static void test_plane0_dies(struct kunit *test)
 {
@@ -499,6 +540,7 @@ static void test_join_late(struct kunit *test)
 		pair_run(p, 20 * SEC, NULL);
 		p->net.loss = 0;
 		KUNIT_EXPECT_TRUE(test, pair_run(p, 7 * SEC, all_up));
+		pair_run(p, 2 * SEC, NULL);
 		KUNIT_EXPECT_FALSE(test, p->side[0].c.mp->announce);
 		KUNIT_EXPECT_FALSE(test, p->side[1].c.mp->announce);
 		KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_CONN_LOST), 0ULL);
@@ -659,6 +701,7 @@ static struct kunit_case plane_cases[] = {
 	KUNIT_CASE(test_proof),
 	KUNIT_CASE(test_forged_answer),
 	KUNIT_CASE(test_plane_dies),
+	KUNIT_CASE(test_dead_route),
 	KUNIT_CASE(test_plane0_dies),
 	KUNIT_CASE(test_carrier),
 	KUNIT_CASE(test_remove),
