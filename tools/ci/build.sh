@@ -50,7 +50,7 @@ mkdir -p "$build" ${res:+"$OUT/$res"}
 	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
 		--exclude='*.mod.c' --exclude='copy-*.c' --exclude='.*' --exclude=modules.order \
 		--exclude=Module.symvers \
-		Kbuild drivers "$build/src/"
+		Kbuild drivers include "$build/src/"
 	# shellcheck disable=SC2086
 	nice -n "${NICE:-0}" make -C "$kdir" M="$build/src" -j "$(nproc)" \
 		$buildargs "$@" modules

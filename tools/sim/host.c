@@ -12,6 +12,7 @@
 #include "sim.h"
 
 #define NIC_QUEUE	2		/* packets of DATA waiting */
+#define PLANE_QUEUE	16		/* for each plane, in all their queues */
 #define MEM		(1ULL << 40)	/* everything below is valid memory */
 
 static struct flow *to_flow(struct mroce_stream *s)
@@ -219,11 +220,17 @@ static const struct mroce_conn_ops end_ops = {
 	.new_sport = e_new_sport,
 };
 
+/* As in the kernel, where planes share the bound on what is in local queues. */
 static bool nic_room(const struct host *h)
 {
+	u32 k, planes = h->sm->n_planes, n = 0;
 	const struct packet *p;
-	int n = 0;
 
+	if (planes > 1) {
+		for (k = 0; k < planes; k++)
+			n += h->plane_nic[k]->queued;
+		return n < planes * PLANE_QUEUE * h->sm->mtu;
+	}
 	for (p = h->nic->head; p; p = p->next)
 		if (p->data && ++n >= NIC_QUEUE)
 			return false;
@@ -243,9 +250,10 @@ static void emit(struct host *h, struct end *e, const struct mroce_txd *txd)
 	p->ce = false;
 	p->data = txd->type == MROCE_T_DATA;
 	p->hdr_len = txd->lin_len;
-	p->len = txd->lin_len + txd->frag_bytes;
+	p->plane = txd->plane;
+	p->len = txd->lin_len + txd->frag_bytes + txd->pad_bytes;
 	memcpy(p->hdr, txd->lin, p->hdr_len);
-	link_send(h->sm, h->nic, p);
+	link_send(h->sm, txd->plane ? h->plane_nic[txd->plane] : h->nic, p);
 }
 
 static void end_rearm(struct end *e)
@@ -329,7 +337,9 @@ static struct end *end_by_peer(struct host *h, u16 peer)
 
 void host_rx(struct host *h, struct packet *p)
 {
-	struct mroce_rx_meta meta = { .sport = p->sport, .ce = p->ce };
+	struct mroce_rx_meta meta = {
+		.sport = p->sport, .ce = p->ce, .plane = p->plane,
+	};
 	struct sim *sm = h->sm;
 	struct mroce_claim cl;
 	struct mroce_pkt pkt;
@@ -353,6 +363,27 @@ void host_rx(struct host *h, struct packet *p)
 }
 
 /* ---- flows -------------------------------------------------------------------------- */
+
+/* All hosts have the same planes: an address is a plane and a host. */
+static void end_planes(struct end *e)
+{
+	struct mroce_plane_own own[MROCE_MAX_PLANES] = {};
+	struct host *h = e->h;
+	u32 k;
+
+	for (k = 0; k < h->sm->n_planes; k++) {
+		own[k].joined = true;
+		own[k].carrier = true;
+		own[k].addr[0] = 0xfd;
+		own[k].addr[1] = k;
+		put_unaligned_be16(h->idx, own[k].addr + 14);
+		if (h->sm->no_hints)
+			continue;
+		own[k].share = k ? &h->plane_share[k] : &h->share;
+		own[k].share->kbps = h->share.kbps;
+	}
+	mroce_conn_set_planes(&e->c, own, h->sm->now);
+}
 
 static struct end *end_get(struct sim *sm, u16 host, u16 peer)
 {
@@ -385,8 +416,10 @@ static struct end *end_get(struct sim *sm, u16 host, u16 peer)
 		abort();
 	if (!sm->no_hints) {
 		h->share.kbps = 8000000000ULL / h->nic->ps_per_byte;
-		e->c.share = &h->share;
+		e->c.plane0.share = &h->share;
 	}
+	if (sm->n_planes > 1)
+		end_planes(e);
 	return e;
 }
 

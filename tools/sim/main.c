@@ -17,8 +17,8 @@ static u32 n_records, n_met, n_short;
 static u64 seed = 1;
 static bool no_hints;
 
-static void record(const char *scenario, const char *metric, double value,
-		   double goal, bool at_most)
+void record(const char *scenario, const char *metric, double value,
+	    double goal, bool at_most)
 {
 	bool met = at_most ? value <= goal : value >= goal;
 
@@ -35,7 +35,7 @@ static void record(const char *scenario, const char *metric, double value,
 			met ? "true" : "false");
 }
 
-static void note(const char *scenario, const char *metric, double value)
+void note(const char *scenario, const char *metric, double value)
 {
 	printf("%-28s %-24s %10.4f\n", scenario, metric, value);
 	if (json)
@@ -43,7 +43,7 @@ static void note(const char *scenario, const char *metric, double value)
 			n_records++ ? ",\n" : "", scenario, metric, value);
 }
 
-static struct sim *new_sim(u32 n_hosts, u16 mtu, u8 paths)
+struct sim *new_sim(u32 n_hosts, u16 mtu, u8 paths)
 {
 	struct sim *sm = sim_new(seed, n_hosts, mtu, paths);
 
@@ -132,8 +132,8 @@ static double allowed(const struct flow *f)
 		if (p->srtt_ns)
 			rate += (p->cc.cwnd_x256 >> 8) * 9000. * 8 / p->srtt_ns;
 	}
-	if (c->pace_kbps && rate > c->pace_kbps / 1e6)
-		rate = c->pace_kbps / 1e6;
+	if (c->plane0.pace_kbps && rate > c->plane0.pace_kbps / 1e6)
+		rate = c->plane0.pace_kbps / 1e6;
 	return rate;
 }
 
@@ -313,6 +313,7 @@ static const struct {
 	{ "incast", sc_incast },
 	{ "permutation", sc_permutation },
 	{ "dead-link", sc_dead_link },
+	{ "planes", sc_planes },
 };
 
 int main(int argc, char **argv)

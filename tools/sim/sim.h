@@ -26,6 +26,7 @@ struct packet {
 	struct packet *next;
 	u16 src, dst;			/* hosts */
 	u16 sport;
+	u8 plane;
 	bool ect, ce, data;
 	u16 hdr_len;
 	u32 len;			/* UDP payload */
@@ -121,6 +122,8 @@ struct host {
 	int idx;
 	struct node node;
 	struct link *nic;		/* outwards */
+	struct link *plane_nic[MROCE_MAX_PLANES];	/* [0] is nic */
+	struct mroce_share plane_share[MROCE_MAX_PLANES];	/* but for [0] */
 	struct end **ends;
 	u32 n_ends, max_ends;
 	struct end *tx_head, **tx_tail;
@@ -143,6 +146,7 @@ struct sim {
 	u32 n_links, max_links;
 	u16 mtu;
 	u8 n_paths;
+	u8 n_planes;			/* 0: one */
 	bool no_hints;
 	u64 n_events;
 	struct mroce_txd txd;
@@ -166,6 +170,8 @@ u64 sim_cnt(struct sim *sm, enum mroce_counter c);
 void topo_pair(struct sim *sm, double gbps, u64 delay_ns);
 void topo_star(struct sim *sm, double gbps, u64 delay_ns);
 void topo_fat_tree(struct sim *sm, u32 k, double gbps, u64 delay_ns);
+/* A star for each plane: switch k, and down[] of it, are plane k's */
+void topo_planes(struct sim *sm, u8 n, double gbps, u64 delay_ns);
 void topo_queues(struct sim *sm, u32 limit, u32 mark, u32 loss);
 
 /* flows */
@@ -173,5 +179,14 @@ struct flow *flow_new(struct sim *sm, u16 src, u16 dst, u32 msg_bytes,
 		      u32 depth, u64 bytes, u8 opcode);
 void flow_start(struct flow *f);
 double jain(const double *x, u32 n);
+
+/* main.c: a figure and its goal, or without one */
+struct sim *new_sim(u32 n_hosts, u16 mtu, u8 paths);
+void record(const char *scenario, const char *metric, double value,
+	    double goal, bool at_most);
+void note(const char *scenario, const char *metric, double value);
+
+/* planes.c */
+void sc_planes(void);
 
 #endif /* MROCE_SIM_H */

@@ -177,6 +177,33 @@ void topo_star(struct sim *sm, double gbps, u64 delay_ns)
 	}
 }
 
+/* As many separate stars as there are planes. */
+void topo_planes(struct sim *sm, u8 n, double gbps, u64 delay_ns)
+{
+	struct node *sw;
+	u32 i, k;
+
+	sm->n_planes = n;
+	switches(sm, n);
+	for (k = 0; k < n; k++) {
+		sw = &sm->switches[k];
+		sw->route = route_star;
+		sw->n_down = sm->n_hosts;
+		sw->down = link_array(sm->n_hosts);
+		for (i = 0; i < sm->n_hosts; i++) {
+			struct host *h = &sm->hosts[i];
+
+			h->plane_nic[k] = sim_link(sm, &h->node, sw, gbps,
+						   delay_ns);
+			h->plane_nic[k]->owner = h;
+			sw->down[i] = sim_link(sm, sw, &h->node, gbps,
+					       delay_ns);
+		}
+	}
+	for (i = 0; i < sm->n_hosts; i++)
+		sm->hosts[i].nic = sm->hosts[i].plane_nic[0];
+}
+
 /*
  * Three tiers of k-port switches, k^3/4 hosts. Numbering: edge switches
  * first, then aggregation, then core.

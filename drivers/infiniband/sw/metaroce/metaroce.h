@@ -71,6 +71,14 @@ struct mroce_dev_stats {
 	u64 cnt[MROCE_N_DEV_COUNTERS];
 };
 
+/* A netdev that was joined to a link: one of its planes, not 0. */
+struct mroce_plane_dev {
+	struct rcu_head rcu;
+	struct net_device *ndev;	/* held as long as it is joined */
+	netdevice_tracker tracker;
+	struct dentry *debugfs;		/* ctl/ */
+};
+
 /**
  * struct mroce_dev - one link: an ib_device on a netdev
  *
@@ -102,6 +110,13 @@ struct mroce_dev {
 	bool verbs_up;			/* ctl/: mroce_verbs_setup() done */
 	struct dentry *debugfs;		/* ctl/ */
 
+	/* Planes: changed under ctl's mutex, read under RCU */
+	struct mroce_plane_dev __rcu *plane[MROCE_MAX_PLANES];
+	u16 plane_drain;		/* bit: id */
+	u8 n_planes;			/* joined */
+	u32 plane_gen;			/* net/: conn_lock; raised by a change */
+	struct mutex plane_lock;	/* net/: a connection hears of them */
+
 	/* verbs/ */
 	struct xarray qps;		/* QPN -> struct mroce_qp, irq-safe */
 	u32 next_qpn;
@@ -119,7 +134,7 @@ struct mroce_dev {
 	mempool_t *events;		/* async events on their way */
 	struct workqueue_struct *odp_wq;
 	struct llist_head odp_waiters;	/* queue pairs that want pages */
-	struct mroce_share share;	/* what peers are offered of the link */
+	struct mroce_share share[MROCE_MAX_PLANES]; /* offered to peers, by plane */
 	u32 link_mbps;			/* of the netdev, as last read */
 	bool link_stale;		/* read it again */
 	struct list_head guid_node;	/* device.c: all devices */
@@ -276,6 +291,7 @@ void mroce_net_dev_conns(struct mroce_dev *dev,
 			 void (*fn)(const struct mroce_conn *c,
 				    const struct mroce_addr *a, void *arg),
 			 void *arg);
+void mroce_net_planes_changed(struct mroce_dev *dev);	/* may sleep */
 struct mroce_later *mroce_net_later(struct mroce_net *mnet);
 
 /* ctl/ */
@@ -287,6 +303,8 @@ void mroce_link_kill_net(struct net *net);		/* synchronous */
 /* Call @fn for the links of a netdev (NULL: all), under ctl's mutex. */
 void mroce_link_each(struct net_device *ndev, void (*fn)(struct mroce_dev *));
 void mroce_link_rescan(void);	/* GIDs of lo and tun links; takes RTNL */
+void mroce_plane_event(struct net_device *ndev);	/* NULL: an address */
+void mroce_plane_drop_ndev(struct net_device *ndev);	/* RTNL */
 struct rdma_hw_stats *mroce_alloc_hw_port_stats(struct ib_device *ibdev,
 						u32 port);
 int mroce_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,

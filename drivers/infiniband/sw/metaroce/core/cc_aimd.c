@@ -3,14 +3,15 @@
  * Congestion control: ECN AIMD per path, coupled over the connection.
  *
  * DCTCP's estimate of the marked fraction with g = 1/16; at most one cut per
- * round; the additive increase is one packet per RTT and *connection*, a path's
- * share being its share of the window, so 32 paths are no more aggressive than
- * one (rule 48). A lone loss without marks costs only the lost packet: random
- * loss is not congestion. Heavy loss in a round is.
+ * round; the additive increase is one packet per RTT, *connection* and plane, a
+ * path's share being its share of the window, so 32 paths are no more aggressive
+ * than one (rule 48). Planes have no bottleneck in common, so none holds back
+ * another. A lone loss without marks costs only the lost packet: random loss is
+ * not congestion. Heavy loss in a round is.
  *
  *   alpha <- alpha + (F - alpha) / 16		F: marked fraction of a round
  *   w     <- w (1 - alpha / 2)			once per marked round
- *   w     <- w + acked / W			W: sum over the paths
+ *   w     <- w + acked / W			W: sum over the plane's paths
  *
  * That is for queues of this protocol's own making, of some packets; then the
  * marked fraction tells how deep to cut, and TCP, which halves its window for a
@@ -18,7 +19,7 @@
  * *least* RTT of a round is well above the path's) and marks or drops, a window is
  * what fills it, so this is not random loss; and somebody who knows nothing else
  * may be keeping it full. There, like TCP, halve for any mark or loss of a round;
- * increase as TCP would, also while the queue stands, but by 1/n of it on n paths,
+ * increase as TCP would, also while the queue stands, but by 1/n on a plane's n paths,
  * since a signal is heard by one path only (the coupling of RFC 6356). So
  * W = sqrt(2 / p) for a probability p of a mark or loss, as one Reno flow (rule 48a).
  * Without such a signal for some rounds nobody else fills the queue: then
@@ -41,7 +42,7 @@
 
 static u32 aimd_initial_x256(const struct mroce_conn *c)
 {
-	u32 n = c->cfg.n_paths ? c->cfg.n_paths : MROCE_DEF_PATHS;
+	u32 n = conn_want_paths(c);
 
 	return max(INITIAL_PACKETS * CWND_ONE / n, CWND_MIN);
 }
@@ -77,6 +78,17 @@ static bool aimd_deep_queue(const struct mroce_path_tx *p)
 	       min(cc->rtt_us, cc->prior_rtt_us) * US > p->min_rtt_ns + room;
 }
 
+/* Those with the same bottleneck. */
+static u32 aimd_paths(const struct mroce_conn *c, u8 plane)
+{
+	u32 n = 0;
+	int i;
+
+	for (i = 0; i < c->n_tx; i++)
+		n += c->tx[i]->plane == plane;
+	return n;
+}
+
 static void aimd_count(u16 *n, u32 more)
 {
 	*n = min_t(u32, *n + more, U16_MAX);
@@ -106,9 +118,8 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 			const struct mroce_cc_sample *sa)
 {
 	struct mroce_cc_path *cc = &p->cc;
-	u32 w = c->window_x256;
+	u32 more, w;
 	u64 room;
-	u32 more;
 
 	aimd_count(&cc->acked, sa->acked);
 	aimd_count(&cc->marked, sa->marked);
@@ -137,8 +148,9 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 		if (!cc->shared)
 			return;
 	}
+	w = mroce_plane_of(c, p->plane)->window_x256;
 	if (cc->shared)
-		w *= c->n_tx;
+		w *= aimd_paths(c, p->plane);
 	more = sa->acked * CWND_ONE;
 	if (!cc->slow_start)
 		more = (u32)((u64)more * CWND_ONE / w);

@@ -56,13 +56,13 @@ static void conn_set_state(struct mroce_conn *c, enum mroce_conn_state to)
 		conn_let_go(c);
 }
 
-static u64 random_u64(void)
+u64 conn_random_u64(void)
 {
 	return (u64)mroce_random_u32() << 32 | mroce_random_u32();
 }
 
 /* +-25 %, so that two hosts do not stay in step. */
-static u64 jitter(u64 ns)
+u64 conn_jitter(u64 ns)
 {
 	return ns - ns / 4 + mroce_random_u32() % (u32)(ns / 2 + 1);
 }
@@ -112,7 +112,7 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	c->gen++;
 	c->id = id;
 	c->peer_id = 0;
-	c->nonce = random_u64() | 1;
+	c->nonce = conn_random_u64() | 1;
 	c->peer_nonce = 0;
 	c->tag = 0;
 	c->ts_off = mroce_random_u32();
@@ -120,11 +120,7 @@ static int conn_incarnate(struct mroce_conn *c, u64 now)
 	c->mtu = c->cfg.link_mtu;
 	c->msn_window = MROCE_MSN_WINDOW;
 	c->rsn_window = MROCE_RSN_WINDOW;
-	c->pace_kbps = 0;
-	c->pace_gap_ns = 0;
-	c->pace_ns = 0;
-	share_off(c);
-	c->share_at = MROCE_NEVER;
+	plane_reset(c, now);
 	c->probe_rtt_ns = 0;
 	c->want_init_ack = false;
 	c->want_probe = false;
@@ -171,6 +167,8 @@ void mroce_conn_fini(struct mroce_conn *c)
 	WARN_ON_ONCE(!list_empty(&c->streams));
 	share_off(c);
 	conn_free_paths(c);
+	mroce_free(c->mp);
+	c->mp = NULL;
 	c->state = MROCE_CONN_DEAD;
 }
 
@@ -255,11 +253,13 @@ static void conn_closed(struct mroce_conn *c, u64 now)
 	}
 	/* No haste: nobody has anything to send. */
 	c->want_init = false;
-	c->init_at = now + jitter(MROCE_INIT_CAP_NS);
+	c->init_at = now + conn_jitter(MROCE_INIT_CAP_NS);
 }
 
-static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
+static void rx_init(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 {
+	const struct mroce_init *in = &pkt->init;
+
 	if (c->state == MROCE_CONN_OPEN && in->nonce != c->peer_nonce) {
 		/* Perhaps the peer restarted, perhaps this is forged or old:
 		 * ask the peer that we know. Its RESET ends the connection.
@@ -267,7 +267,7 @@ static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
 		if (!c->probe_ns ||
 		    elapsed(now, c->probe_ns) >= MROCE_PROBE_GAP_NS) {
 			c->probe_ns = now;
-			c->probe_cookie = random_u64();
+			c->probe_cookie = conn_random_u64();
 			c->want_probe = true;
 		}
 		return;
@@ -281,7 +281,11 @@ static void rx_init(struct mroce_conn *c, const struct mroce_init *in, u64 now)
 	if (c->n_init_ack >= MROCE_INIT_ACK_RATE)
 		return;
 	c->n_init_ack++;
+	/* The peer that we know: its planes have changed (rule 44). */
+	if (c->state == MROCE_CONN_OPEN && in->conn_id == c->peer_id)
+		plane_list(c, pkt, now);
 	c->ack_nonce = in->nonce;
+	c->ack_ts = pkt->ts;
 	c->ack_id = in->conn_id;
 	c->want_init_ack = true;
 	conn_want_init(c, now);
@@ -292,6 +296,12 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 {
 	const struct mroce_init *in = &pkt->init;
 
+	if (c->state == MROCE_CONN_OPEN && pkt->conn == c->id &&
+	    in->peer_nonce == c->nonce && in->nonce == c->peer_nonce) {
+		plane_list(c, pkt, now);
+		plane_heard(c, pkt, now);
+		return;
+	}
 	if (c->state != MROCE_CONN_INIT || pkt->conn != c->id ||
 	    in->peer_nonce != c->nonce || !c->init_tries) {
 		if (c->state != MROCE_CONN_OPEN || in->nonce != c->peer_nonce)
@@ -310,6 +320,8 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		c->probe_rtt_ns = max(elapsed(now, c->init_sent_ns), US);
 	conn_set_state(c, MROCE_CONN_OPEN);
 	conn_open(c);
+	plane_list(c, pkt, now);
+	plane_heard(c, pkt, now);
 }
 
 bool mroce_reset_echo(const struct mroce_pkt *reset, struct mroce_pkt *echo)
@@ -330,8 +342,10 @@ static bool reset_valid(const struct mroce_conn *c, const struct mroce_pkt *e)
 	    e->conn != c->peer_id || e->tag != c->tag)
 		return false;
 	if (e->type == MROCE_T_CONTROL)
-		return e->opcode == MROCE_CTRL_PROBE && c->probe_out &&
-		       e->ts == c->probe_ts && e->psn == (u32)c->probe_cookie;
+		return e->opcode == MROCE_CTRL_PROBE &&
+		       ((c->probe_out && e->ts == c->probe_ts &&
+			 e->psn == (u32)c->probe_cookie) ||
+			plane_reset_valid(c, e));
 	if (e->type != MROCE_T_DATA || e->path >= c->n_tx)
 		return false;
 	p = c->tx[e->path];
@@ -349,7 +363,7 @@ static enum mroce_rx rx_ctrl(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	cnt_inc(c, MROCE_CNT_RX_CTRL);
 	switch (pkt->opcode) {
 	case MROCE_CTRL_INIT:
-		rx_init(c, &pkt->init, now);
+		rx_init(c, pkt, now);
 		return MROCE_RX_DONE;
 	case MROCE_CTRL_INIT_ACK:
 		rx_init_ack(c, pkt, now);
@@ -375,6 +389,10 @@ static enum mroce_rx rx_ctrl(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	}
 	switch (pkt->opcode) {
 	case MROCE_CTRL_PROBE:
+		if (c->mp) {
+			plane_rx_probe(c, pkt->ctrl.cookie, now);
+			return MROCE_RX_DONE;
+		}
 		if (c->probe_ack_ns &&
 		    elapsed(now, c->probe_ack_ns) < MROCE_PROBE_ACK_GAP_NS)
 			return MROCE_RX_DROP;
@@ -383,6 +401,8 @@ static enum mroce_rx rx_ctrl(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		c->want_probe_ack = true;
 		return MROCE_RX_DONE;
 	case MROCE_CTRL_PROBE_ACK:
+		if (plane_rx_probe_ack(c, pkt->ctrl.cookie, now))
+			return MROCE_RX_DONE;
 		if (!c->probe_out || pkt->ctrl.cookie != c->probe_cookie)
 			return MROCE_RX_DROP;
 		c->probe_out = false;
@@ -404,6 +424,11 @@ enum mroce_rx mroce_conn_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 {
 	if (c->state == MROCE_CONN_DEAD)
 		return MROCE_RX_DROP;
+	c->rx_plane = m ? m->plane : 0;
+	if (c->rx_plane && !plane_rx_ok(c, pkt, c->rx_plane)) {
+		cnt_inc(c, MROCE_CNT_RX_PLANE);
+		return MROCE_RX_DROP;
+	}
 	if (pkt->type == MROCE_T_CONTROL)
 		return rx_ctrl(c, pkt, now);
 
@@ -434,18 +459,20 @@ enum mroce_rx mroce_conn_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	return MROCE_RX_DROP;
 }
 
-static void ctrl_build(struct mroce_conn *c, struct mroce_pkt *pkt,
-		       struct mroce_txd *txd)
+/* PROBE: the padding is left to the owner. */
+void conn_ctrl_build(struct mroce_conn *c, struct mroce_pkt *pkt, u8 plane,
+		     struct mroce_txd *txd)
 {
 	unsigned int len;
 
 	pkt->type = MROCE_T_CONTROL;
 	txd->type = MROCE_T_CONTROL;
-	txd->plane = 0;
+	txd->plane = plane;
 	txd->sport = 0;
 	txd->ect = false;
 	txd->nfrags = 0;
 	txd->frag_bytes = 0;
+	txd->pad_bytes = 0;
 	len = mroce_wire_build(pkt, txd->lin, sizeof(txd->lin));
 	WARN_ON_ONCE(!len);
 	txd->hdr_len = len;
@@ -462,6 +489,7 @@ static void fill_init(struct mroce_conn *c, struct mroce_init *in)
 	in->mtu = c->cfg.link_mtu;
 	in->tclass = c->cfg.tclass;
 	in->speed_mbps = c->cfg.speed_mbps;
+	plane_fill_init(c, in);
 }
 
 static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
@@ -473,15 +501,16 @@ static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		u64 wait = MROCE_INIT_MIN_NS << min_t(u8, c->init_tries, 6);
 
 		c->want_init = false;
-		if (c->state == MROCE_CONN_INIT) {
+		if (c->state == MROCE_CONN_INIT ||
+		    (c->mp && c->mp->announce)) {
 			if (c->init_tries < U8_MAX)
 				c->init_tries++;
 			c->init_sent_ns = now;
-			c->init_at = now + jitter(min_t(u64, wait,
+			c->init_at = now + conn_jitter(min_t(u64, wait,
 							MROCE_INIT_CAP_NS));
 			pkt.opcode = MROCE_CTRL_INIT;
 			fill_init(c, &pkt.init);
-			ctrl_build(c, &pkt, txd);
+			conn_ctrl_build(c, &pkt, 0, txd);
 			return true;
 		}
 	}
@@ -489,10 +518,11 @@ static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		c->want_init_ack = false;
 		pkt.opcode = MROCE_CTRL_INIT_ACK;
 		pkt.conn = c->ack_id;
+		pkt.psn = c->ack_ts;
 		fill_init(c, &pkt.init);
 		pkt.init.peer_nonce = c->ack_nonce;
 		pkt.init.hint_kbps = share_first_kbps(c, now);
-		ctrl_build(c, &pkt, txd);
+		conn_ctrl_build(c, &pkt, 0, txd);
 		return true;
 	}
 	pkt.conn = c->peer_id;
@@ -504,26 +534,26 @@ static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 		pkt.psn = (u32)c->probe_cookie;
 		pkt.opcode = MROCE_CTRL_PROBE;
 		pkt.ctrl.cookie = c->probe_cookie;
-		ctrl_build(c, &pkt, txd);
+		conn_ctrl_build(c, &pkt, 0, txd);
 		return true;
 	}
 	if (c->want_probe_ack) {
 		c->want_probe_ack = false;
 		pkt.opcode = MROCE_CTRL_PROBE_ACK;
 		pkt.ctrl.cookie = c->probe_ack_cookie;
-		ctrl_build(c, &pkt, txd);
+		conn_ctrl_build(c, &pkt, 0, txd);
 		return true;
 	}
 	if (c->want_close) {
 		c->want_close = false;
 		pkt.opcode = MROCE_CTRL_CLOSE;
 		pkt.ctrl.cookie = c->nonce;
-		ctrl_build(c, &pkt, txd);
+		conn_ctrl_build(c, &pkt, 0, txd);
 		cnt_inc(c, MROCE_CNT_CONN_CLOSED);
 		conn_set_state(c, MROCE_CONN_DEAD);
 		return true;
 	}
-	return false;
+	return plane_tx_ctrl(c, txd, now);
 }
 
 /* One waiting control packet, or false. Asked for each packet that is sent. */
@@ -536,12 +566,14 @@ u64 mroce_conn_deadline(const struct mroce_conn *c)
 {
 	u64 t = min3(min(c->gc_at, c->rest_at),
 		     min(c->stream_deadline, c->path_deadline),
-		     min(c->again_at, c->share_at));
+		     min(c->again_at, c->plane0.share_at));
 
 	if (c->state == MROCE_CONN_DEAD)
 		return MROCE_NEVER;
 	if (c->state == MROCE_CONN_INIT && c->n_streams)
 		t = min(t, c->init_at);
+	if (c->mp)
+		t = min(t, plane_deadline(c));
 	return t;
 }
 
@@ -568,6 +600,8 @@ void mroce_conn_timer(struct mroce_conn *c, u64 now)
 	if (now >= c->again_at)
 		c->again_at = MROCE_NEVER;	/* the owner sends now */
 	share_timer(c, now);
+	if (c->mp)
+		plane_timer(c, now);
 	rest_timer(c, now);
 	path_tx_timers(c, now);
 	if (now < c->stream_deadline)

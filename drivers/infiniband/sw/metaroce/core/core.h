@@ -77,6 +77,10 @@ struct mroce_stream;
 	X(RTO,		"path_timeouts")				\
 	X(PATHS,	"paths_opened")		/* sending side */	\
 	X(REHOME,	"path_rehomed")					\
+	X(MOVED,	"path_moved")		/* to another plane */	\
+	X(PLANE_UP,	"planes_up")		/* proven, or back */	\
+	X(PLANE_DOWN,	"planes_down")					\
+	X(RX_PLANE,	"rcvd_unproven_plane")				\
 	X(RNR_SENT,	"send_rnr_err")		/* we refused */	\
 	X(RNR_RECV,	"rcvd_rnr_err")		/* we were refused */	\
 	X(RETRY,	"stream_retries")				\
@@ -185,6 +189,7 @@ struct mroce_txd {
 	u16 lin_len;		/* header and copied payload */
 	u16 nfrags;
 	u32 frag_bytes;
+	u16 pad_bytes;		/* of a PROBE: zeroes behind @lin, not in it */
 	struct mroce_frag frag[MROCE_TXD_FRAGS];
 	u8 lin[MROCE_TXD_LIN];
 };
@@ -479,6 +484,8 @@ struct mroce_cc_path {
  */
 struct mroce_path_tx {
 	u8 id, plane, epoch;
+	u8 home;		/* plane that it was opened on */
+	bool leaving;		/* changes planes when nothing is outstanding */
 	bool tlp_out;		/* tail probe sent, unanswered */
 	bool late;		/* deadline was late and re-armed once */
 	bool has_echo;		/* echo_ts, n_recv are valid */
@@ -563,6 +570,75 @@ struct mroce_share {
 	atomic64_t since_ns;
 };
 
+/* ---- planes ---------------------------------------------------------------- */
+
+enum mroce_plane_state {
+	MROCE_PLANE_NONE,	/* not at both ends */
+	MROCE_PLANE_UNPROVEN,	/* no PROBE to the peer's address answered */
+	MROCE_PLANE_UP,
+	MROCE_PLANE_DOWN,	/* silent, or without carrier */
+	MROCE_N_PLANE_STATES
+};
+
+extern const char * const mroce_plane_state_names[MROCE_N_PLANE_STATES];
+
+/* What a connection keeps for each plane. */
+struct mroce_plane {
+	u32 window_x256;	/* sum of its paths' congestion windows */
+	/* sender: see share.c */
+	u32 pace_kbps;		/* what the peer lets us send; 0: says nothing */
+	u64 pace_gap_ns;	/* between packets, then */
+	u64 pace_ns;		/* the next packet of DATA may leave */
+	u64 pace_raise_ns;	/* pace_kbps was last raised */
+	u64 hint_ns;		/* newest hint of the peer */
+	/* receiver: see share.c */
+	struct mroce_share *share;	/* NULL: nothing is offered */
+	bool backlogged;	/* the peer has more to send */
+	u64 backlog_ns;		/* its last packet that said so */
+	u64 share_at;		/* look whether it still comes */
+
+	/* where there is more than one: see plane.c */
+	u8 state;		/* enum mroce_plane_state */
+	u8 n_probes;		/* sent in vain */
+	u8 suspect_path;	/* fell silent */
+	bool probe_out;		/* probe_cookie is on its way */
+	u64 suspect_ns;		/* then; 0: none */
+	u64 probe_cookie, ack_cookie;
+	u64 probe_at;		/* the next PROBE */
+	u64 probe_ns;		/* the last one */
+	u64 ack_ns;		/* the last PROBE_ACK; rate limit */
+	u32 probe_ts;
+};
+
+/* What the owner says of one of its planes. */
+struct mroce_plane_own {
+	bool joined;
+	bool carrier;		/* packets can leave */
+	bool drain;		/* no more than what is under way */
+	u8 addr[16];		/* v4-mapped; zeroes: none now */
+	struct mroce_share *share;
+};
+
+/* Of a connection whose device has, or had, more than one plane. Bit: id. */
+struct mroce_planes {
+	u32 seq;		/* raised when an address changes */
+	u16 own, peer;		/* with an address here, there */
+	u16 carrier, drain;	/* here */
+	u16 usable;		/* paths may go there */
+	u16 may;		/* not paced, this very moment */
+	u16 want_probe, want_ack;
+	bool announce;		/* until an INIT_ACK says that it was heard */
+	bool has_list;		/* of the peer, */
+	u32 list_ts;		/* made at that time of its clock */
+	u64 list_ns;
+	u32 change_ts;		/* own list is new since; own clock */
+	u64 change_ns;
+	u64 home_at;		/* let a path go home */
+	u8 own_addr[MROCE_MAX_PLANES][16];
+	u8 peer_addr[MROCE_MAX_PLANES][16];
+	struct mroce_plane p[MROCE_MAX_PLANES - 1];	/* 1 and up */
+};
+
 /* ---- connections --------------------------------------------------------- */
 
 enum mroce_conn_state {
@@ -619,15 +695,9 @@ struct mroce_conn {
 	u16 mtu;		/* of new packets: the smaller of both links' */
 	u16 peer_mtu;
 	u16 msn_window, rsn_window;
-	u32 pace_kbps;		/* what the peer lets us send; 0: says nothing */
-	u64 pace_gap_ns;	/* between packets, then */
-	u64 pace_ns;		/* the next packet of DATA may leave */
-	u64 pace_raise_ns;	/* pace_kbps was last raised */
-	u64 hint_ns;		/* newest hint of the peer */
-	struct mroce_share *share;	/* NULL: nothing is offered */
-	bool backlogged;	/* the peer has more to send */
-	u64 backlog_ns;		/* its last packet that said so */
-	u64 share_at;		/* look whether it still comes */
+	struct mroce_plane plane0;
+	struct mroce_planes *mp;	/* NULL: there is no other */
+	u8 rx_plane;		/* of the packet that is being looked at */
 	u64 last_heard_ns;	/* newest valid packet of the peer */
 
 	struct list_head streams;
@@ -645,7 +715,6 @@ struct mroce_conn {
 	u8 n_tx, cur_tx;	/* paths open; path of the last packet */
 	u8 burst;		/* packets sent on it in a row */
 	u8 tx_room, rx_room;	/* of the tables, which grow; see rest.c */
-	u32 window_x256;	/* congestion windows of all paths */
 	u64 path_deadline;	/* lower bound over tx */
 	struct mroce_path_tx **tx;
 	struct mroce_path_rx **rx;	/* by id: mroce_path_rx_of() */
@@ -656,6 +725,7 @@ struct mroce_conn {
 	/* control packets that wait to be sent */
 	bool want_init, want_init_ack, want_probe, want_probe_ack, want_close;
 	u64 ack_nonce;		/* nonce to echo in INIT_ACK */
+	u32 ack_ts;		/* and time stamp */
 	u32 ack_id;
 	u64 probe_cookie, probe_ack_cookie;
 	u64 init_at;		/* INIT resend */
@@ -740,6 +810,38 @@ enum mroce_rx mroce_conn_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
  */
 void mroce_conn_set_mtu(struct mroce_conn *c, u16 link_mtu);
 
+/**
+ * mroce_conn_set_planes - what planes this end has
+ * @c: connection
+ * @own: by plane id; [0] is the one of the connection's own addresses
+ * @now: ns
+ *
+ * At any time, and for each change of @own. The peer is told; packets leave a
+ * plane that has gone at once. Afterwards call mroce_conn_tx(). An owner
+ * without further planes never needs it.
+ */
+void mroce_conn_set_planes(struct mroce_conn *c,
+			   const struct mroce_plane_own own[MROCE_MAX_PLANES],
+			   u64 now);
+
+/**
+ * mroce_conn_plane - on which plane did a packet come?
+ * @c: connection
+ * @own: the address it went to
+ * @peer: the address it came from
+ *
+ * For addresses that are not the connection's own pair. Return: plane id, or
+ * -1: the addresses do not belong to the connection.
+ */
+int mroce_conn_plane(const struct mroce_conn *c, const u8 own[16],
+		     const u8 peer[16]);
+
+/* A plane of @c, which has it. */
+static inline struct mroce_plane *mroce_plane_of(struct mroce_conn *c, u8 id)
+{
+	return id ? &c->mp->p[id - 1] : &c->plane0;
+}
+
 /* Copy a claimed packet's payload. NO LOCK HELD. 0 or -errno. */
 int mroce_claim_place(struct mroce_claim *cl, mroce_copy_fn copy, void *src);
 
@@ -768,7 +870,7 @@ bool mroce_conn_tx_pending(const struct mroce_conn *c, u64 now);
 u64 mroce_conn_deadline(const struct mroce_conn *c);
 void mroce_conn_timer(struct mroce_conn *c, u64 now);
 
-/* Carrier or route of the path's plane is gone or back: re-home at once. */
+/* The path is silent: another source port, or another plane (rules 33, 34). */
 void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 
 /* Connection id to look up for a RESET: out of the echoed header, which

@@ -40,6 +40,9 @@
 #define MROCE_TS_OLD		(60U * 15625000U)	/* 60 s */
 #define MROCE_TS_VALID		(130U * 15625000U)	/* 130 s */
 #define MROCE_MAX_RETRY_SHIFT	31
+#define MROCE_PLANE_PROBE_NS	(10 * MS)
+#define MROCE_PLANE_PROBE_CAP_NS (5 * SEC)
+#define MROCE_LIST_OLD_NS	(60 * SEC)	/* stamps may have come around */
 
 static inline void cnt_inc(struct mroce_conn *c, enum mroce_counter i)
 {
@@ -126,11 +129,16 @@ static inline bool op_has_data(u8 op)
 void conn_want_init(struct mroce_conn *c, u64 now);
 void conn_lost(struct mroce_conn *c, u64 now);
 bool conn_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now);
+u64 conn_random_u64(void);
+u64 conn_jitter(u64 ns);
+void conn_ctrl_build(struct mroce_conn *c, struct mroce_pkt *pkt, u8 plane,
+		     struct mroce_txd *txd);
 
 static inline bool conn_wants_ctrl(const struct mroce_conn *c)
 {
 	return c->want_init || c->want_init_ack || c->want_probe ||
-	       c->want_probe_ack || c->want_close;
+	       c->want_probe_ack || c->want_close ||
+	       (c->mp && (c->mp->want_probe | c->mp->want_ack));
 }
 
 /* rest.c */
@@ -156,6 +164,8 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_timers(struct mroce_conn *c, u64 now);
 u64 path_rto_ns(const struct mroce_path_tx *p);
+void path_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+void path_arm(struct mroce_conn *c, struct mroce_path_tx *p);
 
 /* Congestion control has spoken. */
 static inline void path_set_window(struct mroce_conn *c,
@@ -166,7 +176,7 @@ static inline void path_set_window(struct mroce_conn *c,
 	if (x256 == from)
 		return;
 	p->cc.cwnd_x256 = x256;
-	c->window_x256 += x256 - from;
+	mroce_plane_of(c, p->plane)->window_x256 += x256 - from;
 	MROCE_TRACE(window, c, p, from);
 }
 
@@ -273,13 +283,45 @@ void stream_run_order(struct mroce_stream *s, u64 now);
 u64 conn_srtt_ns(const struct mroce_conn *c);
 
 /* share.c */
+void share_plane_off(struct mroce_plane *pl);
 void share_off(struct mroce_conn *c);
 void share_rx(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 u32 share_first_kbps(struct mroce_conn *c, u64 now);
 void share_timer(struct mroce_conn *c, u64 now);
-u32 share_hint_kbps(struct mroce_conn *c, u64 now);
+u32 share_hint_kbps(struct mroce_conn *c, u8 plane, u64 now);
 void pace_hint(struct mroce_conn *c, u32 kbps, u64 now);
 bool pace_ok(struct mroce_conn *c, u64 now);
-void pace_sent(struct mroce_conn *c, u32 len, u64 now);
+void pace_sent(struct mroce_conn *c, u8 plane, u32 len, u64 now);
+
+/* Not for a path whose plane is paced; pace_ok() has looked. */
+static inline bool pace_may(const struct mroce_conn *c,
+			    const struct mroce_path_tx *p)
+{
+	return !c->mp || c->mp->may & BIT(p->plane);
+}
+
+/* plane.c */
+void plane_reset(struct mroce_conn *c, u64 now);
+void plane_list(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
+bool plane_rx_ok(struct mroce_conn *c, const struct mroce_pkt *pkt, u8 plane);
+void plane_rx_probe(struct mroce_conn *c, u64 cookie, u64 now);
+bool plane_rx_probe_ack(struct mroce_conn *c, u64 cookie, u64 now);
+bool plane_reset_valid(const struct mroce_conn *c, const struct mroce_pkt *e);
+bool plane_tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now);
+void plane_fill_init(const struct mroce_conn *c, struct mroce_init *in);
+void plane_heard(struct mroce_conn *c, const struct mroce_pkt *init_ack,
+		 u64 now);
+u64 plane_deadline(const struct mroce_conn *c);
+void plane_timer(struct mroce_conn *c, u64 now);
+bool plane_silent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+int plane_for_path(const struct mroce_conn *c);
+u32 conn_want_paths(const struct mroce_conn *c);
+bool plane_may(struct mroce_conn *c, const struct mroce_path_tx *p);
+struct mroce_path_tx *plane_pick(struct mroce_conn *c, bool awake, u64 now);
+
+/* All planes of a connection that may have state: 0, and those of mp. */
+#define for_each_plane(c, pl, k)					\
+	for ((k) = 0; (k) < ((c)->mp ? MROCE_MAX_PLANES : 1) &&		\
+	     ((pl) = mroce_plane_of(c, k)); (k)++)
 
 #endif /* MROCE_CORE_INTERNAL_H */

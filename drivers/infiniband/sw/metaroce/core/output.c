@@ -34,6 +34,12 @@ static struct mroce_path_tx *emptiest(const struct mroce_conn *c, bool awake)
 	return best;
 }
 
+static struct mroce_path_tx *next_path(struct mroce_conn *c, bool awake,
+				       u64 now)
+{
+	return c->mp ? plane_pick(c, awake, now) : emptiest(c, awake);
+}
+
 /*
  * The path for the next new packet: stay for a burst, then the emptiest. Paths
  * are opened as long as there is something to put on them. One at rest for whose
@@ -45,19 +51,21 @@ static struct mroce_path_tx *pick_path(struct mroce_conn *c, u64 now)
 
 	if (c->n_tx && c->burst < burst_max(c)) {
 		p = c->tx[c->cur_tx];
-		if (path_room(p) && path_awake(c, p, now))
+		if (path_room(p) && plane_may(c, p) && path_awake(c, p, now))
 			return p;
 	}
 	p = path_tx_open(c, now);
 	if (!p)
-		p = emptiest(c, false);
+		p = next_path(c, false, now);
 	if (p && !path_awake(c, p, now))
-		p = emptiest(c, true);
+		p = next_path(c, true, now);
 	if (p) {
 		c->cur_tx = p->id;
 		c->burst = 0;
 	} else if (!c->n_tx) {
-		/* No memory for the first: no acknowledgment will wake us. */
+		/* No memory for the first, or all planes are paced: no
+		 * acknowledgment will wake us.
+		 */
 		conn_again(c, now + MROCE_NOMEM_NS);
 	}
 	return p;
@@ -92,6 +100,7 @@ static void txd_start(struct mroce_txd *txd, const struct mroce_path_tx *p)
 	txd->ect = true;
 	txd->nfrags = 0;
 	txd->frag_bytes = 0;
+	txd->pad_bytes = 0;
 }
 
 static void fill_common(struct mroce_conn *c, struct mroce_path_tx *p,
@@ -333,7 +342,7 @@ static bool tx_retx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	for (i = 0; i < c->n_tx; i++) {
 		struct mroce_path_tx *p = c->tx[i];
 
-		if (!p->n_lost)
+		if (!p->n_lost || !pace_may(c, p))
 			continue;
 		if (p->inflight >= p->cc.cwnd_x256 >> 8 && !p->rtx_budget)
 			continue;
@@ -579,7 +588,7 @@ bool mroce_conn_tx(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 	if (!(c->n_lost && tx_retx(c, txd, now)) && !tx_resp(c, txd, now) &&
 	    !tx_request(c, txd, now))
 		return false;
-	pace_sent(c, txd->lin_len + txd->frag_bytes, now);
+	pace_sent(c, txd->plane, txd->lin_len + txd->frag_bytes, now);
 	return true;
 }
 

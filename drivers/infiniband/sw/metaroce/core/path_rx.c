@@ -338,6 +338,7 @@ static void txd_bare(struct mroce_txd *txd, const struct mroce_pkt *pkt,
 	txd->ect = false;
 	txd->nfrags = 0;
 	txd->frag_bytes = 0;
+	txd->pad_bytes = 0;
 	txd->hdr_len = mroce_wire_build(pkt, txd->lin, sizeof(txd->lin));
 	txd->lin_len = txd->hdr_len;
 	WARN_ON_ONCE(!txd->hdr_len);
@@ -387,7 +388,7 @@ static void tx_ack(struct mroce_conn *c, struct mroce_path_rx *r,
 			.n_recv = r->n_recv,
 			.n_ce = r->n_ce,
 			.n_dup = r->n_dup,
-			.hint_kbps = share_hint_kbps(c, now),
+			.hint_kbps = share_hint_kbps(c, r->plane, now),
 		},
 	};
 	u32 bit, off;

@@ -38,13 +38,12 @@ static u64 path_rto_backed_ns(const struct mroce_path_tx *p)
  * the rest is answered, and then the RTT is known. A packet alone is not much to
  * send twice.
  */
-static u64 path_pto_ns(const struct mroce_conn *c,
-		       const struct mroce_path_tx *p)
+static u64 path_pto_ns(struct mroce_conn *c, const struct mroce_path_tx *p)
 {
 	if (!p->srtt_ns || (p->stale && p->nxt - p->una > 1))
 		return MROCE_RTO_INITIAL_NS;
 	return max_t(u64, 2 * p->srtt_ns, MROCE_TLP_MIN_NS) +
-	       2 * c->pace_gap_ns;
+	       2 * mroce_plane_of(c, p->plane)->pace_gap_ns;
 }
 
 /* Silence after a tail probe that makes the route suspect. */
@@ -56,10 +55,11 @@ static u64 path_suspect_ns(const struct mroce_path_tx *p)
 /* Open the next path; NULL if all are open or memory is short. */
 struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 {
-	u8 want = c->cfg.n_paths ? c->cfg.n_paths : MROCE_DEF_PATHS;
 	struct mroce_path_tx *p;
+	int plane;
 
-	if (c->n_tx >= want || c->n_tx >= MROCE_MAX_PATHS)
+	plane = plane_for_path(c);
+	if (plane < 0)
 		return NULL;
 	p = rest_tx_room(c) ? mroce_zalloc(sizeof(*p)) : NULL;
 	if (!p) {
@@ -67,7 +67,9 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 		return NULL;
 	}
 	p->id = c->n_tx;
-	p->sport = c->ops->new_sport(c, 0);
+	p->plane = plane;
+	p->home = plane;
+	p->sport = c->ops->new_sport(c, plane);
 	p->una = c->psn0;
 	p->nxt = c->psn0;
 	p->guard_psn = c->psn0;
@@ -88,7 +90,7 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 }
 
 /* The deadline of a path that has something outstanding. */
-static void path_arm(struct mroce_conn *c, struct mroce_path_tx *p)
+void path_arm(struct mroce_conn *c, struct mroce_path_tx *p)
 {
 	u64 since;
 
@@ -105,7 +107,8 @@ static void path_arm(struct mroce_conn *c, struct mroce_path_tx *p)
 		if (p->rehomes || p->backoff)
 			since = path_rto_backed_ns(p);
 		/* The probe waits for its turn, too. */
-		p->deadline = p->tlp_sent_ns + since + 2 * c->pace_gap_ns;
+		p->deadline = p->tlp_sent_ns + since +
+			      2 * mroce_plane_of(c, p->plane)->pace_gap_ns;
 	}
 	c->path_deadline = min(c->path_deadline, p->deadline);
 }
@@ -452,7 +455,7 @@ void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
  * Another source port, the same id and PSNs: everything that may still be on
  * the old route is sent again on the new one (rule 33).
  */
-void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+void path_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 {
 	u16 from = p->sport;
 	u32 psn;
@@ -471,6 +474,12 @@ void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	}
 	p->rtx_budget = p->n_lost;
 	MROCE_TRACE(rehome, c, p, from);
+}
+
+void mroce_conn_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	if (!plane_silent(c, p, now))
+		path_rehome(c, p, now);
 }
 
 /* The newest transmission that is unacknowledged: any answer to it proves

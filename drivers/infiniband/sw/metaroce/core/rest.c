@@ -136,6 +136,7 @@ void rest_timer(struct mroce_conn *c, u64 now)
 /* The incarnation ends. */
 void rest_free_all(struct mroce_conn *c)
 {
+	struct mroce_plane *pl;
 	int i;
 
 	for (i = 0; i < c->n_tx; i++) {
@@ -157,5 +158,6 @@ void rest_free_all(struct mroce_conn *c)
 	c->rx_room = 0;
 	c->rest_at = MROCE_NEVER;
 	c->path_deadline = MROCE_NEVER;
-	c->window_x256 = 0;
+	for_each_plane(c, pl, i)
+		pl->window_x256 = 0;
 }

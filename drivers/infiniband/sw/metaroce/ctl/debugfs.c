@@ -40,6 +40,21 @@ static void mroce_show_stream(struct seq_file *s, const struct mroce_stream *st)
 		   st->claims);
 }
 
+static void mroce_show_plane(struct seq_file *s, const struct mroce_conn *c,
+			     int k)
+{
+	const struct mroce_planes *mp = c->mp;
+	const struct mroce_plane *pl = k ? &mp->p[k - 1] : &c->plane0;
+
+	if (!((mp->own | mp->peer) & BIT(k)))
+		return;
+	seq_printf(s, "  plane %d %s %pI6c -> %pI6c carrier %u drain %u usable %u probes %u pace_kbps %u backlogged %u\n",
+		   k, mroce_plane_state_names[pl->state], mp->own_addr[k],
+		   mp->peer_addr[k], !!(mp->carrier & BIT(k)),
+		   !!(mp->drain & BIT(k)), !!(mp->usable & BIT(k)),
+		   pl->n_probes, pl->pace_kbps, pl->backlogged);
+}
+
 static void mroce_show_conn(const struct mroce_conn *c,
 			    const struct mroce_addr *a, void *arg)
 {
@@ -50,8 +65,10 @@ static void mroce_show_conn(const struct mroce_conn *c,
 	seq_printf(s, "conn %08x peer %08x %pI6c -> %pI6c tclass %u state %s gen %u mtu %u streams %u blocked %u naks %u pace_kbps %u backlogged %u\n",
 		   c->id, c->peer_id, &a->saddr, &a->daddr, a->tclass,
 		   mroce_conn_state_names[c->state], c->gen, c->mtu,
-		   c->n_streams, c->tx_blocked, c->nak_n, c->pace_kbps,
-		   c->backlogged);
+		   c->n_streams, c->tx_blocked, c->nak_n, c->plane0.pace_kbps,
+		   c->plane0.backlogged);
+	for (i = 0; c->mp && i < MROCE_MAX_PLANES; i++)
+		mroce_show_plane(s, c, i);
 	list_for_each_entry(st, &c->streams, node)
 		mroce_show_stream(s, st);
 	for (i = 0; i < c->n_tx; i++)
@@ -75,8 +92,37 @@ void mroce_debugfs_add(struct mroce_dev *dev)
 	dir = debugfs_create_dir(dev_name(&dev->ib_dev.dev),
 				 mroce_debugfs_root);
 	debugfs_create_file("conns", 0400, dir, dev, &mroce_conns_fops);
-	debugfs_create_u32("offer_kbps", 0600, dir, &dev->share.kbps);
+	debugfs_create_u32("offer_kbps", 0600, dir, &dev->share[0].kbps);
 	dev->debugfs = dir;
+}
+
+static int mroce_offer_get(void *data, u64 *val)
+{
+	*val = READ_ONCE(*(u32 *)data);
+	return 0;
+}
+
+static int mroce_offer_set(void *data, u64 val)
+{
+	WRITE_ONCE(*(u32 *)data, min_t(u64, val, U32_MAX));
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(mroce_offer_fops, mroce_offer_get, mroce_offer_set,
+			 "%llu\n");
+
+/* What is offered on a plane that was joined; removed with its entry. */
+void mroce_debugfs_plane(struct mroce_dev *dev, struct mroce_plane_dev *pl,
+			 u8 id)
+{
+	char name[sizeof("offer_kbps.15")];
+
+	/* Joined before the link had its directory. */
+	if (IS_ERR_OR_NULL(dev->debugfs))
+		return;
+	snprintf(name, sizeof(name), "offer_kbps.%u", id % MROCE_MAX_PLANES);
+	pl->debugfs = debugfs_create_file_unsafe(name, 0600, dev->debugfs,
+						 &dev->share[id].kbps,
+						 &mroce_offer_fops);
 }
 
 /* Waits for readers. */

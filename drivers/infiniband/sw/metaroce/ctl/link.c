@@ -29,8 +29,9 @@
 #include "../verbs/verbs.h"
 #include "ctl.h"
 
-static DEFINE_MUTEX(mroce_links_lock);
-static LIST_HEAD(mroce_links);
+/* The list, what is on it of ctl/, and planes. Inside RTNL. */
+DEFINE_MUTEX(mroce_links_lock);
+LIST_HEAD(mroce_links);
 static struct workqueue_struct *mroce_reap_wq;
 
 /* See step 2 above. */
@@ -49,7 +50,9 @@ static void mroce_link_reap(struct work_struct *work)
  * The last the core asks of a device: after unregistration, when no verbs
  * object and no user context is left, or after a failed newlink.
  *
- * 1. No debugfs file is made any more; the one there is goes with its readers.
+ * 1. No debugfs file is made any more, and no netdev joined; the files there are
+ *    go with their readers, the netdevs are let go of. Connections that still are
+ *    there hear of that; no uverbs method is running, or will.
  * 2. verbs/ needs the NAPI until here: it is taken down first.
  * 3. net/ waits until no receive pass and no connection knows the device.
  * 4. Counters were used by those.
@@ -61,6 +64,7 @@ static void mroce_dealloc_driver(struct ib_device *ibdev)
 	mutex_lock(&mroce_links_lock);
 	dev->dying = true;
 	mutex_unlock(&mroce_links_lock);
+	mroce_plane_drop_all(dev);
 	mroce_debugfs_del(dev);
 	if (dev->mnet)
 		mroce_net_dev_detach(dev);
@@ -103,7 +107,7 @@ static int mroce_link_check(const struct net_device *ndev)
 	return -EOPNOTSUPP;
 }
 
-/* On the list, unless the netdev has a link. Takes the list's reference. */
+/* On the list, unless the netdev has a link or is joined to one. Takes the list's reference. */
 static int mroce_link_enlist(struct mroce_dev *dev,
 			     const struct net_device *ndev)
 {
@@ -112,7 +116,7 @@ static int mroce_link_enlist(struct mroce_dev *dev,
 
 	mutex_lock(&mroce_links_lock);
 	list_for_each_entry(other, &mroce_links, list) {
-		if (rcu_access_pointer(other->ndev) == ndev) {
+		if (mroce_link_uses(other, ndev)) {
 			err = -EEXIST;
 			break;
 		}
@@ -165,6 +169,7 @@ static int mroce_link_make(const char *name, struct net_device *ndev,
 		goto err_dealloc;
 	dev->verbs_up = true;
 	dev->ib_dev.link_ops = &mroce_link_ops;
+	dev->ib_dev.driver_def = mroce_uapi_defs;
 	ib_mark_name_assigned_by_user(&dev->ib_dev);
 
 	/* The reaper may come as soon as it is registered. */

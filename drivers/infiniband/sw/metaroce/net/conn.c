@@ -195,7 +195,7 @@ static bool mroce_nconn_too_many(const struct mroce_net *mn,
  *    set it, as it is the only one left who knows @nc.
  * 2. The socket that charges packets: after its user data is NULL and a
  *    grace period (kfree_rcu()) no write_space callback looks at @nc.
- * 3. The route belongs to the transmit owner, of which there is none.
+ * 3. Routes belong to the transmit owner, of which there is none.
  * 4. Counters are folded and the connection leaves the device's list in one
  *    critical section, so a sum never misses or doubles it.
  * 5. From the decrement of n_conns on the device may go; @nc does not touch
@@ -213,6 +213,8 @@ static void mroce_nconn_free_work(struct work_struct *work)
 	hrtimer_cancel(&nc->timer);
 	mroce_tx_sock_close(nc);
 	dst_release(nc->dst);
+	mroce_nconn_free_planes(nc);
+	kfree(nc->np);
 
 	spin_lock_bh(&dev->conn_lock);
 	for (i = 0; i < MROCE_N_COUNTERS; i++)
@@ -334,7 +336,7 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	if (err)
 		goto err_sock;
 	/* traffic with oneself does not pass the port */
-	nc->core.share = self ? NULL : &dev->share;
+	nc->core.plane0.share = self ? NULL : &dev->share[0];
 	err = xa_err(xa_store_bh(&mn->ids, index, nc, GFP_KERNEL));
 	if (err)
 		goto err_fini;
@@ -347,6 +349,9 @@ static struct mroce_nconn *mroce_nconn_create(struct mroce_dev *dev,
 	spin_lock_bh(&dev->conn_lock);
 	list_add_tail(&nc->dev_node, &dev->conns);
 	spin_unlock_bh(&dev->conn_lock);
+	/* On the list before: whoever changes them now finds it there. */
+	if (READ_ONCE(dev->n_planes))
+		mroce_nconn_planes(nc);
 
 	spin_lock_bh(&nc->lock);
 	mroce_nconn_count_half(nc);
@@ -583,6 +588,7 @@ static void mroce_nconn_quiesce(struct mroce_nconn *nc)
 	}
 	dst = nc->dst;
 	nc->dst = NULL;
+	mroce_nconn_free_planes(nc);
 	spin_unlock_bh(&nc->lock);
 	dst_release(dst);
 	mroce_tx_sock_close(nc);

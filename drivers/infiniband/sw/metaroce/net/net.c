@@ -83,6 +83,7 @@ int mroce_net_dev_add(struct mroce_dev *dev, struct net_device *ndev)
 	INIT_LIST_HEAD(&dev->conns);
 	INIT_LIST_HEAD(&dev->gids);
 	mutex_init(&dev->group_lock);
+	mutex_init(&dev->plane_lock);
 	INIT_LIST_HEAD(&dev->groups);
 
 	mn = mroce_net_get(dev->net);

@@ -6,6 +6,7 @@
  * Locks, outermost first:
  *   mroce_pernet_lock	mutex: namespaces' objects come and go; inside RTNL
  *   mn->close_lock	mutex: a connection is made, or all is closed
+ *   dev->plane_lock	mutex: a connection is told the device's planes
  *   mn->lock		_bh: tables of connections, GIDs and groups
  *   nc->lock		_bh: the connection (core's lock). Taken with none of
  *			the above held; no lock of net/ is taken inside, but
@@ -134,6 +135,15 @@ struct mroce_group {
 	struct rcu_head rcu;
 };
 
+/* Where packets of a plane other than 0 go. Of the transmit owner. */
+struct mroce_nplane {
+	struct mroce_addr addr;
+	bool there;
+	struct dst_entry *dst;
+	u32 dst_cookie;
+	u16 mtu;			/* of the last packet's route; 0: none */
+};
+
 /**
  * struct mroce_nconn - a connection and its owner
  *
@@ -161,14 +171,18 @@ struct mroce_nconn {
 	/* of the transmit owner */
 	struct dst_entry *dst;
 	u32 dst_cookie;
-	u16 route_mtu;			/* of the last packet's route */
+	u16 route_mtu;			/* of the last packet's route, plane 0 */
+	u32 np_seq;			/* core's, that np is made of */
+	struct mroce_nplane *np;	/* planes 1 and up, or NULL */
 	int tx_cpu;			/* + 1; XPS */
+	int tx_inflight_max;		/* bytes in local queues */
 	struct socket *sock;		/* charges packets, see tx.c */
 	void (*saved_write_space)(struct sock *sk);
 
 	struct kref ref;
 	struct hlist_node node;		/* mn->conns */
 	struct list_head dev_node;	/* dev->conns */
+	u32 plane_gen;			/* dev->conn_lock: what it has heard */
 	struct llist_node kick_node;	/* mn->kicks */
 	unsigned long flags;		/* MROCE_NC_* */
 	struct work_struct free_work;
@@ -252,6 +266,12 @@ void mroce_nconn_each(struct mroce_dev *dev,
 				 const struct mroce_addr *a, void *arg),
 		      void *arg);
 void mroce_nconn_counters(struct mroce_dev *dev, u64 sum[MROCE_N_COUNTERS]);
+
+/* plane.c */
+void mroce_nconn_planes(struct mroce_nconn *nc);
+void mroce_nconn_sync_planes(struct mroce_nconn *nc);
+void mroce_nconn_free_planes(struct mroce_nconn *nc);
+u16 mroce_nconn_mtu(const struct mroce_nconn *nc);
 
 /* dgram.c */
 int mroce_dgram_send(struct mroce_dev *dev, struct net *net,

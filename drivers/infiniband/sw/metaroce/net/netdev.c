@@ -19,12 +19,21 @@ static bool mroce_is_raw_ip(const struct net_device *ndev)
 	return ndev->type == ARPHRD_LOOPBACK || ndev->type == ARPHRD_NONE;
 }
 
+static void mroce_planes_fn(struct work_struct *work)
+{
+	mroce_plane_event(NULL);
+}
+
+static DECLARE_WORK(mroce_planes_work, mroce_planes_fn);
+
 /*
  * The core follows addresses of Ethernet netdevs only. The scan takes RTNL,
  * which notifiers may hold.
  */
 static void mroce_addr_changed(const struct net_device *ndev)
 {
+	/* Perhaps that of a plane; this may be an atomic notifier. */
+	queue_work(mroce_misc_wq, &mroce_planes_work);
 	if (mroce_is_raw_ip(ndev))
 		queue_work(mroce_misc_wq, &mroce_rescan_work);
 }
@@ -41,10 +50,12 @@ static int mroce_netdev_event(struct notifier_block *nb, unsigned long event,
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 		mroce_link_each(ndev, mroce_port_event);
+		mroce_plane_event(ndev);
 		break;
 	case NETDEV_UNREGISTER:
 		/* Also sent when it moves to another namespace. */
 		mroce_link_kill_ndev(ndev);
+		mroce_plane_drop_ndev(ndev);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -116,4 +127,5 @@ void mroce_netdev_exit(void)
 	unregister_inetaddr_notifier(&mroce_inetaddr_nb);
 	unregister_netdevice_notifier(&mroce_netdev_nb);
 	cancel_work_sync(&mroce_rescan_work);
+	cancel_work_sync(&mroce_planes_work);
 }

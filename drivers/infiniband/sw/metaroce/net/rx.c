@@ -229,19 +229,22 @@ static void mroce_rx_send_resets(struct mroce_rx_batch *b)
 
 /*
  * Only the address that the connection was made with may speak to it, and to
- * ours of that connection.
+ * ours of that connection; or the pair of another plane. The connection is
+ * locked. Return: plane, or -1.
  */
-static bool mroce_rx_addr_ok(const struct mroce_rx_batch *b,
-			     const struct mroce_nconn *nc)
+static int mroce_rx_plane(const struct mroce_rx_batch *b,
+			  const struct mroce_nconn *nc)
 {
 	const struct mroce_addr *a = &b->addr;
 
 	/* One object with both ends: it sends from saddr to daddr. */
 	if (nc->core.cfg.self)
 		return ipv6_addr_equal(&a->daddr, &nc->addr.saddr) &&
-		       ipv6_addr_equal(&a->saddr, &nc->addr.daddr);
-	return ipv6_addr_equal(&a->saddr, &nc->addr.saddr) &&
-	       ipv6_addr_equal(&a->daddr, &nc->addr.daddr);
+		       ipv6_addr_equal(&a->saddr, &nc->addr.daddr) ? 0 : -1;
+	if (likely(ipv6_addr_equal(&a->saddr, &nc->addr.saddr) &&
+		   ipv6_addr_equal(&a->daddr, &nc->addr.daddr)))
+		return 0;
+	return mroce_conn_plane(&nc->core, a->saddr.s6_addr, a->daddr.s6_addr);
 }
 
 /* Find the connection of b->pkt; referenced. NULL: counted, perhaps answered. */
@@ -273,11 +276,6 @@ static struct mroce_nconn *mroce_rx_lookup(struct mroce_rx_batch *b,
 		    (pkt->type == MROCE_T_CONTROL &&
 		     pkt->opcode == MROCE_CTRL_PROBE))
 			mroce_rx_want_reset(b, hdr);
-		return NULL;
-	}
-	if (!mroce_rx_addr_ok(b, nc)) {
-		__this_cpu_inc(nc->dev->stats->cnt[MROCE_DCNT_RX_SADDR]);
-		mroce_nconn_put(nc);
 		return NULL;
 	}
 	return nc;
@@ -327,6 +325,7 @@ static void mroce_rx_seg(struct mroce_rx_batch *b, struct sk_buff *skb,
 	struct mroce_nconn *nc;
 	const void *hdr;
 	u32 avail;
+	int plane;
 
 	avail = len > MROCE_RX_SMALL ? MROCE_RX_PEEK : len;
 	hdr = skb_header_pointer(skb, off, avail, b->hdr);
@@ -346,14 +345,19 @@ static void mroce_rx_seg(struct mroce_rx_batch *b, struct sk_buff *skb,
 	}
 
 	nc = b->nc;
-	if (!nc || pkt->conn != nc->core.id || pkt->type == MROCE_T_CONTROL ||
-	    !mroce_rx_addr_ok(b, nc)) {
+	if (!nc || pkt->conn != nc->core.id || pkt->type == MROCE_T_CONTROL) {
 		nc = mroce_rx_lookup(b, hdr);
 		if (!nc)
 			return;
 		mroce_rx_begin(b, nc);
 		nc = b->nc;
 	}
+	plane = mroce_rx_plane(b, nc);
+	if (unlikely(plane < 0)) {
+		__this_cpu_inc(nc->dev->stats->cnt[MROCE_DCNT_RX_SADDR]);
+		return;
+	}
+	b->meta.plane = plane;
 	if (b->n_claims == MROCE_RX_BATCH)
 		mroce_rx_place(b);
 	c = &b->claims[b->n_claims];
@@ -399,7 +403,6 @@ static void mroce_rx_meta(struct mroce_rx_batch *b, struct sk_buff *skb,
 	}
 	a->tclass = tos & ~INET_ECN_MASK;
 	b->meta.sport = ntohs(udp_hdr(skb)->source);
-	b->meta.plane = 0;
 	/* Own overload counts as congestion too (rule 49). */
 	b->meta.ce = INET_ECN_is_ce(tos) ||
 		     atomic_read(&sk->sk_rmem_alloc) > sk->sk_rcvbuf / 2;

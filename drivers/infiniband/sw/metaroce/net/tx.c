@@ -137,21 +137,24 @@ struct dst_entry *mroce_route(struct mroce_net *mn, const struct mroce_addr *a,
 	return dst;
 }
 
-/* Transmit owner, RCU. Cached route; NULL if there is none. */
-static struct dst_entry *mroce_nconn_route(struct mroce_nconn *nc)
+/* Transmit owner, RCU. @cache; NULL if there is no route. */
+static struct dst_entry *mroce_cached_route(struct mroce_net *mn,
+					    const struct mroce_addr *a,
+					    struct dst_entry **cache,
+					    u32 *cookie)
 {
-	struct dst_entry *dst;
+	struct dst_entry *dst = *cache;
 
-	if (nc->dst) {
-		if (dst_check(nc->dst, nc->dst_cookie))
-			return nc->dst;
-		dst_release(nc->dst);
-		nc->dst = NULL;
+	if (dst) {
+		if (dst_check(dst, *cookie))
+			return dst;
+		dst_release(dst);
+		*cache = NULL;
 	}
-	dst = mroce_route(nc->mn, &nc->addr, &nc->dst_cookie);
+	dst = mroce_route(mn, a, cookie);
 	if (IS_ERR(dst))
 		return NULL;
-	nc->dst = dst;
+	*cache = dst;
 	return dst;
 }
 
@@ -291,6 +294,45 @@ static void mroce_gso_limits(const struct mroce_nconn *nc,
 		g->max_size = size - MAX_HEADER - l3;
 }
 
+/* Where packets of one plane go, and as what. */
+struct mroce_tx_to {
+	int plane;			/* -1: nothing was looked up yet */
+	const struct mroce_addr *addr;
+	struct dst_entry *dst;		/* NULL: nowhere */
+	struct mroce_gso gso;
+};
+
+/* Transmit owner, RCU. */
+static void mroce_tx_find(struct mroce_nconn *nc, u8 plane,
+			  struct mroce_tx_to *to)
+{
+	struct mroce_nplane *np = NULL;
+	u16 mtu;
+
+	to->plane = plane;
+	to->dst = NULL;
+	if (READ_ONCE(nc->mn->dead))
+		return;
+	if (!plane) {
+		to->addr = &nc->addr;
+		to->dst = mroce_cached_route(nc->mn, to->addr, &nc->dst,
+					     &nc->dst_cookie);
+	} else if (nc->np && nc->np[plane - 1].there) {
+		np = &nc->np[plane - 1];
+		to->addr = &np->addr;
+		to->dst = mroce_cached_route(nc->mn, to->addr, &np->dst,
+					     &np->dst_cookie);
+	}
+	if (!to->dst)
+		return;
+	mroce_gso_limits(nc, to->dst, &to->gso);
+	mtu = min_t(u32, dst_mtu(to->dst), MROCE_MAX_MTU);
+	if (np)
+		np->mtu = mtu;
+	else
+		nc->route_mtu = mtu;
+}
+
 /* How many packets from @txd on fit one skb? They share path and length. */
 static u32 mroce_tx_run(const struct mroce_txd *txd, u32 n,
 			const struct mroce_gso *g)
@@ -362,6 +404,24 @@ static void mroce_skb_add_frags(struct sk_buff *skb,
 	skb->truesize += txd->frag_bytes;
 }
 
+/* The padding of a PROBE, at most as long as the largest packet. */
+static void mroce_skb_pad(struct sk_buff *skb, u32 len)
+{
+	struct page *page = ZERO_PAGE(0);
+	int i = 0;
+
+	for (; len; i++) {
+		u32 n = min_t(u32, len, PAGE_SIZE);
+
+		get_page(page);
+		skb_fill_page_desc(skb, i, page, 0, n);
+		skb->len += n;
+		skb->data_len += n;
+		skb->truesize += n;
+		len -= n;
+	}
+}
+
 /* Consumes the page references of all @n in any case. */
 static struct sk_buff *mroce_tx_skb(struct mroce_tx_batch *b,
 				    const struct mroce_txd *txd, u32 n)
@@ -378,6 +438,8 @@ static struct sk_buff *mroce_tx_skb(struct mroce_tx_batch *b,
 	skb_reserve(skb, MROCE_L3_ROOM);
 	skb_put_data(skb, txd->lin, txd->lin_len);
 	mroce_skb_add_frags(skb, txd);
+	if (unlikely(txd->pad_bytes))
+		mroce_skb_pad(skb, txd->pad_bytes);
 	for (i = 1; i < n; i++) {
 		if (!mroce_skb_add_lin(skb, &b->frag, txd + i)) {
 			mroce_txd_put(txd + i, n - i);
@@ -418,30 +480,29 @@ static void mroce_tx_steer(struct mroce_nconn *nc, struct sk_buff *skb,
 static void mroce_tx_send(struct mroce_nconn *nc, struct mroce_tx_batch *b,
 			  u32 n)
 {
+	struct mroce_tx_to to = { .plane = -1 };
 	struct mroce_net *mn = nc->mn;
-	struct dst_entry *dst;
-	struct mroce_gso gso;
 	struct sk_buff *skb;
 	u32 i, run;
 	u16 sport;
 
 	rcu_read_lock();
-	dst = READ_ONCE(mn->dead) ? NULL : mroce_nconn_route(nc);
-	if (!dst) {
-		mroce_txd_put(b->txd, n);
-		this_cpu_add(nc->dev->stats->cnt[MROCE_DCNT_TX_NOROUTE], n);
-		goto out;
-	}
 	/* Another CPU may mean another queue: only with nothing in one. */
 	if (!sk_wmem_alloc_get(nc->sock->sk))
 		nc->tx_cpu = smp_processor_id() + 1;
-	mroce_gso_limits(nc, dst, &gso);
-	nc->route_mtu = min_t(u32, dst_mtu(dst), MROCE_MAX_MTU);
 
 	for (i = 0; i < n; i += run) {
 		const struct mroce_txd *txd = b->txd + i;
 
-		run = mroce_tx_run(txd, n - i, &gso);
+		if (txd->plane != to.plane)
+			mroce_tx_find(nc, txd->plane, &to);
+		if (unlikely(!to.dst)) {
+			run = 1;
+			mroce_txd_put(txd, run);
+			this_cpu_inc(nc->dev->stats->cnt[MROCE_DCNT_TX_NOROUTE]);
+			continue;
+		}
+		run = mroce_tx_run(txd, n - i, &to.gso);
 		skb = mroce_tx_skb(b, txd, run);
 		if (unlikely(!skb)) {
 			this_cpu_add(nc->dev->stats->cnt[MROCE_DCNT_TX_NOMEM],
@@ -452,11 +513,10 @@ static void mroce_tx_send(struct mroce_nconn *nc, struct mroce_tx_batch *b,
 		if (txd->type == MROCE_T_DATA)
 			skb_set_owner_w(skb, nc->sock->sk);
 		mroce_tx_steer(nc, skb, sport);
-		skb_dst_set_noref(skb, dst);
-		mroce_tx_result(nc, mroce_xmit(mn, skb, dst, &nc->addr, sport,
+		skb_dst_set_noref(skb, to.dst);
+		mroce_tx_result(nc, mroce_xmit(mn, skb, to.dst, to.addr, sport,
 					       txd->ect), run);
 	}
-out:
 	rcu_read_unlock();
 }
 
@@ -466,17 +526,23 @@ out:
  */
 static void mroce_tx_check_room(struct mroce_nconn *nc)
 {
+	const struct mroce_planes *mp = nc->core.mp;
 	bool full;
+	int max;
 
 	if (unlikely(READ_ONCE(nc->mn->dead)))
 		return;
-	full = sk_wmem_alloc_get(nc->sock->sk) >= MROCE_TX_INFLIGHT;
+	max = MROCE_TX_INFLIGHT;
+	if (mp)		/* planes do not share a queue */
+		max *= hweight16(mp->usable) ?: 1;
+	WRITE_ONCE(nc->tx_inflight_max, max);
+	full = sk_wmem_alloc_get(nc->sock->sk) >= max;
 	WRITE_ONCE(nc->core.tx_blocked, full);
 	if (!full)
 		return;
 	/* Pairs with mroce_write_space(): one of the two sees the other. */
 	smp_mb();
-	if (sk_wmem_alloc_get(nc->sock->sk) < MROCE_TX_INFLIGHT)
+	if (sk_wmem_alloc_get(nc->sock->sk) < max)
 		WRITE_ONCE(nc->core.tx_blocked, false);
 }
 
@@ -489,7 +555,7 @@ static void mroce_write_space(struct sock *sk)
 	nc = rcu_dereference_sk_user_data(sk);
 	smp_mb();	/* see mroce_tx_check_room() */
 	if (nc && READ_ONCE(nc->core.tx_blocked) &&
-	    sk_wmem_alloc_get(sk) <= MROCE_TX_INFLIGHT / 2)
+	    sk_wmem_alloc_get(sk) <= READ_ONCE(nc->tx_inflight_max) / 2)
 		mroce_nconn_kick_later(nc);
 	rcu_read_unlock();
 }
@@ -522,6 +588,8 @@ void mroce_tx_kick(struct mroce_nconn *nc)
 	b = this_cpu_ptr(&mroce_tx_batch);
 	for (;;) {
 		n = 0;
+		if (unlikely(nc->core.mp))
+			mroce_nconn_sync_planes(nc);
 		while (n < MROCE_TX_BATCH &&
 		       mroce_conn_tx(&nc->core, &b->txd[n], now))
 			n++;
@@ -531,8 +599,8 @@ void mroce_tx_kick(struct mroce_nconn *nc)
 		mroce_tx_send(nc, b, n);
 		now = mroce_now();
 		spin_lock(&nc->lock);
-		if (unlikely(nc->route_mtu != nc->core.cfg.link_mtu))
-			mroce_conn_set_mtu(&nc->core, nc->route_mtu);
+		if (unlikely(mroce_nconn_mtu(nc) != nc->core.cfg.link_mtu))
+			mroce_conn_set_mtu(&nc->core, mroce_nconn_mtu(nc));
 		if (++rounds == MROCE_TX_ROUNDS) {
 			more = true;
 			break;

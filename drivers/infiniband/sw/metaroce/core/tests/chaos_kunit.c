@@ -222,15 +222,18 @@ static void check_books(struct chaos *ch)
 	for (i = 0; i < ch->n_sides && !ch->failed; i++) {
 		struct mroce_conn *c = &p->side[i].c;
 		struct mroce_stream *s;
-		u32 n_lost = 0, n = 0, window = 0;
+		u32 window[MROCE_MAX_PLANES] = {};
+		struct mroce_plane *pl;
+		u32 n_lost = 0, n = 0;
 
 		for (k = 0; k < c->n_tx; k++) {
 			n_lost += check_path(ch, c, c->tx[k]);
-			window += c->tx[k]->cc.cwnd_x256;
+			window[c->tx[k]->plane] += c->tx[k]->cc.cwnd_x256;
 			BOOK(ch, c->path_deadline <= c->tx[k]->deadline);
 		}
 		BOOK(ch, c->n_lost == n_lost);
-		BOOK(ch, c->window_x256 == window);
+		for_each_plane(c, pl, k)
+			BOOK(ch, pl->window_x256 == window[k]);
 		for (k = 0; k < c->rx_room; k++)
 			if (c->rx[k])
 				BOOK(ch, c->rx[k]->n_placing ==

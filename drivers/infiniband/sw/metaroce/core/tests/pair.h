@@ -78,12 +78,14 @@ struct side {
 	bool timers_first;
 	u16 link_mtu;		/* of the next incarnation; 0: as before */
 	struct mroce_share share;
+	struct mroce_plane_own own[MROCE_MAX_PLANES];
 };
 
 struct netpkt {
 	u64 at;
 	u64 seq;		/* ties: in the order of sending */
 	u8 to;
+	u8 plane;
 	u16 sport;
 	bool ce;
 	u32 len;
@@ -98,6 +100,7 @@ struct pair_net {
 	u16 dead_sport;		/* packets from this port vanish; 0: none */
 	int dead_dir;		/* -1: both */
 	bool cut;		/* nothing passes */
+	u16 dead_planes;	/* nothing passes on these */
 	u16 slow_sport;		/* packets from this port wait, in order, */
 	u64 slow_until;
 	u64 drop_next;		/* so many of the next DATA packets vanish */
@@ -121,6 +124,7 @@ struct pair {
 	struct netpkt *q[PAIR_NETQ];	/* heap by (at, seq) */
 	u32 nq;
 	u64 sent, dropped;
+	u64 plane_data[MROCE_MAX_PLANES];	/* DATA sent on each */
 	/* one batch of received packets */
 	struct mroce_claim cl[PAIR_CLAIMS];
 	struct netpkt *held[PAIR_CLAIMS];
@@ -161,8 +165,15 @@ void pair_reset(struct pair *p, int side, int i);
 /* A peer with a stream @i, whatever the form of the pair. */
 struct tstream *pair_peer(struct pair *p, int side, int i);
 u64 pair_cnt(struct pair *p, enum mroce_counter i);
+/* Planes 0 to @n - 1 at one end, and no others; and one of them. */
+void pair_planes(struct pair *p, int side, int n);
+struct mroce_plane_own *pair_own(struct pair *p, int side, int k);
+/* After a change of what pair_own() gave. */
+void pair_set_planes(struct pair *p, int side);
+u8 pair_plane_state(struct pair *p, int side, int k);
 /* Inject raw bytes into side @to now. */
 void pair_inject(struct pair *p, int to, const u8 *data, u32 len, u16 sport);
+void pair_inject_on(struct pair *p, int to, u8 plane, const u8 *data, u32 len);
 
 static inline struct tstream *pair_ts(struct pair *p, int side, int i)
 {

@@ -435,8 +435,8 @@ static struct netpkt *heap_pop(struct pair *p)
 	return top;
 }
 
-static void net_put(struct pair *p, int to, const u8 *data, u32 len, u16 sport,
-		    u64 at, bool ce)
+static void net_put(struct pair *p, int to, u8 plane, const u8 *data, u32 len,
+		    u16 sport, u64 at, bool ce)
 {
 	struct netpkt *n;
 
@@ -455,6 +455,7 @@ static void net_put(struct pair *p, int to, const u8 *data, u32 len, u16 sport,
 	memcpy(n->data, data, len);
 	n->len = len;
 	n->to = to;
+	n->plane = plane;
 	n->sport = sport;
 	n->at = at;
 	n->seq = p->seq++;
@@ -464,14 +465,73 @@ static void net_put(struct pair *p, int to, const u8 *data, u32 len, u16 sport,
 
 void pair_inject(struct pair *p, int to, const u8 *data, u32 len, u16 sport)
 {
-	net_put(p, to, data, len, sport, p->now, false);
+	net_put(p, to, 0, data, len, sport, p->now, false);
 }
 
-static bool net_drops(struct pair *p, int from, u16 sport, bool data)
+void pair_inject_on(struct pair *p, int to, u8 plane, const u8 *data, u32 len)
+{
+	net_put(p, to, plane, data, len, 0, p->now, false);
+}
+
+/* ---- planes ---- */
+
+static void plane_addr(int side, int k, u8 addr[16])
+{
+	memset(addr, 0, 16);
+	addr[0] = 0xfd;
+	addr[1] = k;
+	addr[15] = side + 1;
+}
+
+struct mroce_plane_own *pair_own(struct pair *p, int side, int k)
+{
+	return &p->side[side].own[k];
+}
+
+void pair_set_planes(struct pair *p, int side)
+{
+	struct side *sd = &p->side[side];
+
+	mroce_conn_set_planes(&sd->c, sd->own, p->now);
+}
+
+void pair_planes(struct pair *p, int side, int n)
+{
+	struct mroce_plane_own *own;
+	int k;
+
+	for (k = 0; k < MROCE_MAX_PLANES; k++) {
+		own = pair_own(p, side, k);
+		memset(own, 0, sizeof(*own));
+		own->joined = k < n;
+		own->carrier = k < n;
+		if (k < n)
+			plane_addr(side, k, own->addr);
+	}
+	pair_set_planes(p, side);
+}
+
+u8 pair_plane_state(struct pair *p, int side, int k)
+{
+	return mroce_plane_of(&p->side[side].c, k)->state;
+}
+
+/* The plane's netdev is there, with a carrier, at both ends. */
+static bool plane_passes(struct pair *p, int from, u8 plane)
+{
+	if (p->net.dead_planes & BIT(plane))
+		return false;
+	if (!p->side[from].c.mp)
+		return true;
+	return pair_own(p, from, plane)->joined &&
+	       pair_own(p, from, plane)->carrier;
+}
+
+static bool net_drops(struct pair *p, int from, u8 plane, u16 sport, bool data)
 {
 	struct pair_net *n = &p->net;
 
-	if (n->cut)
+	if (n->cut || !plane_passes(p, from, plane))
 		return true;
 	if (n->dead_sport && sport == n->dead_sport &&
 	    (n->dead_dir < 0 || n->dead_dir == from))
@@ -500,10 +560,14 @@ static void net_send(struct side *sd, const struct mroce_txd *txd)
 		       txd->frag[i].len);
 		len += txd->frag[i].len;
 	}
+	memset(wire + len, 0, txd->pad_bytes);
+	len += txd->pad_bytes;
 	KUNIT_EXPECT_LE(p->test, len + 28,
 			max_t(u32, sd->c.cfg.link_mtu, MROCE_MTU_MIN));
 	p->sent++;
-	if (net_drops(p, sd->idx, txd->sport, data)) {
+	if (data)
+		p->plane_data[txd->plane]++;
+	if (net_drops(p, sd->idx, txd->plane, txd->sport, data)) {
 		p->dropped++;
 		return;
 	}
@@ -512,10 +576,10 @@ static void net_send(struct side *sd, const struct mroce_txd *txd)
 		at = max(at, p->net.slow_until);
 	if (chance(p, p->net.reorder))
 		at += pair_rand(p, (u32)p->net.jitter_ns);
-	net_put(p, other(p, sd->idx), wire, len, txd->sport, at,
+	net_put(p, other(p, sd->idx), txd->plane, wire, len, txd->sport, at,
 		data && chance(p, p->net.ce));
 	if (chance(p, p->net.dup))
-		net_put(p, other(p, sd->idx), wire, len, txd->sport,
+		net_put(p, other(p, sd->idx), txd->plane, wire, len, txd->sport,
 			at + pair_rand(p, (u32)p->net.jitter_ns + 1), false);
 }
 
@@ -559,8 +623,8 @@ static void answer_reset(struct pair *p, int from, const struct netpkt *np)
 	memcpy(pkt.reset, np->data, MROCE_COMMON_LEN);
 	KUNIT_EXPECT_EQ(p->test, (u32)MROCE_RESET_LEN,
 			mroce_wire_build(&pkt, wire, sizeof(wire)));
-	if (!net_drops(p, from, 0, false))
-		net_put(p, !from, wire, sizeof(wire), 0,
+	if (!net_drops(p, from, 0, 0, false))
+		net_put(p, !from, 0, wire, sizeof(wire), 0,
 			p->now + p->net.delay_ns, false);
 }
 
@@ -569,6 +633,18 @@ static bool wants_reset(const struct mroce_pkt *pkt)
 	return pkt->type == MROCE_T_DATA ||
 	       (pkt->type == MROCE_T_CONTROL &&
 		pkt->opcode == MROCE_CTRL_PROBE);
+}
+
+/* As net/ does: by the addresses, of which those of plane 0 are the pair's. */
+static int arrives_on(struct pair *p, const struct netpkt *np)
+{
+	u8 own[16], peer[16];
+
+	if (!np->plane)
+		return 0;
+	plane_addr(np->to, np->plane, own);
+	plane_addr(other(p, np->to), np->plane, peer);
+	return mroce_conn_plane(&p->side[np->to].c, own, peer);
 }
 
 static bool by_id(const struct mroce_pkt *pkt)
@@ -651,7 +727,9 @@ static void deliver(struct pair *p)
 		struct mroce_pkt pkt;
 		enum mroce_rx rx = MROCE_RX_DROP;
 		enum mroce_wire_reason wr;
+		int plane = arrives_on(p, np);
 
+		meta.plane = max(plane, 0);
 		wr = mroce_wire_parse(np->data, np->len, np->len, &pkt);
 		KUNIT_EXPECT_TRUE(p->test,
 				  wr == MROCE_WIRE_OK || p->no_verify ||
@@ -659,7 +737,7 @@ static void deliver(struct pair *p)
 		if (wr == MROCE_WIRE_OK && by_id(&pkt) &&
 		    pkt.conn != p->side[to].c.id)
 			rx = wants_reset(&pkt) ? MROCE_RX_RESET : MROCE_RX_DROP;
-		else if (wr == MROCE_WIRE_OK)
+		else if (plane >= 0 && wr == MROCE_WIRE_OK)
 			rx = mroce_conn_rx(&p->side[to].c, &pkt, &meta, &cl[n],
 					   p->now);
 		if (rx == MROCE_RX_RESET)
@@ -770,7 +848,7 @@ static struct pair *new_pair(struct kunit *test, u64 seed, u16 mtu, bool self)
 		sd->next_sport = SPORT_BASE + 1000 * i;
 		if (mroce_conn_init(&sd->c, &pair_conn_ops, &cfg, p->now))
 			return NULL;
-		sd->c.share = &sd->share;
+		sd->c.plane0.share = &sd->share;
 		for (k = 0; k < PAIR_STREAMS; k++) {
 			struct tstream *ts = &sd->ts[k];
 

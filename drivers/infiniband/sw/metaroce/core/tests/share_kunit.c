@@ -21,7 +21,7 @@ static void data_comes(struct pair *p, bool more)
 
 static u32 offered(struct pair *p)
 {
-	return share_hint_kbps(&p->side[1].c, p->now);
+	return share_hint_kbps(&p->side[1].c, 0, p->now);
 }
 
 /* All of @kbps but for the little that single packets take. */
@@ -39,7 +39,7 @@ static void test_offer(struct kunit *test)
 
 	pair_run(p, 50 * MS, NULL);
 	pair_run(q, p->now - q->now, NULL);
-	q->side[1].c.share = sh;
+	q->side[1].c.plane0.share = sh;
 	KUNIT_EXPECT_EQ(test, offered(p), 0U);	/* unknown */
 	sh->kbps = PORT_KBPS;
 	expect_offer(p, PORT_KBPS);
@@ -77,7 +77,7 @@ static void test_light(struct kunit *test)
 
 	pair_run(p, 50 * MS, NULL);
 	pair_run(q, p->now - q->now, NULL);
-	q->side[1].c.share = sh;
+	q->side[1].c.plane0.share = sh;
 	sh->kbps = PORT_KBPS;
 	data_comes(q, true);
 	/* nothing is taken from who has only that */
@@ -162,8 +162,8 @@ static void test_first(struct kunit *test)
 	p->side[1].share.kbps = PORT_KBPS;
 	pair_up(p, 0);
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open));
-	KUNIT_EXPECT_EQ(test, p->side[0].c.pace_kbps, PORT_KBPS);
-	KUNIT_EXPECT_EQ(test, p->side[1].c.pace_kbps, 0U);
+	KUNIT_EXPECT_EQ(test, p->side[0].c.plane0.pace_kbps, PORT_KBPS);
+	KUNIT_EXPECT_EQ(test, p->side[1].c.plane0.pace_kbps, 0U);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->side[1].share.n_backlogged), 1);
 	pair_run(p, 30 * MS, NULL);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->side[1].share.n_backlogged), 0);
@@ -222,26 +222,26 @@ static void test_hint_obeyed(struct kunit *test)
 
 	KUNIT_ASSERT_GT(test, srtt, 0ULL);
 	pace_hint(c, 8000, now);
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 8000U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 8000U);
 	pace_hint(c, 1000, now);
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 1000U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 1000U);
 	pace_hint(c, PORT_KBPS, now + srtt / 2);
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 1000U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 1000U);
 	pace_hint(c, PORT_KBPS, now + srtt);
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 2000U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 2000U);
 	pace_hint(c, 0, now + 2 * srtt);
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 2000U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 2000U);
 	pace_hint(c, 3000, now + 2 * srtt);
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 3000U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 3000U);
 	now += 2 * srtt;
-	pace_sent(c, 1000000, now);
+	pace_sent(c, 0, 1000000, now);
 	KUNIT_EXPECT_FALSE(test, pace_ok(c, now));
 	KUNIT_EXPECT_FALSE(test, pace_ok(c, now + 9 * MS));
 	KUNIT_EXPECT_TRUE(test, pace_ok(c, now + 10 * MS));
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 3000U);
-	pace_sent(c, 1000000, now + 10 * MS);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 3000U);
+	pace_sent(c, 0, 1000000, now + 10 * MS);
 	KUNIT_EXPECT_TRUE(test, pace_ok(c, now + 10 * MS + 8 * srtt));
-	KUNIT_EXPECT_EQ(test, c->pace_kbps, 0U);
+	KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 0U);
 	pair_free(p);
 }
 
