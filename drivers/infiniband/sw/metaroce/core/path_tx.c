@@ -122,6 +122,22 @@ void path_tx_begin(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	c->cc->on_idle(c, p);
 }
 
+/* Not by a later one's arrival: because nothing is known of them any more. */
+static void path_all_lost(struct mroce_conn *c, struct mroce_path_tx *p,
+			  const struct mroce_slot *but)
+{
+	struct mroce_slot *sl;
+
+	while (p->inflight) {
+		sl = &p->slot[p->sent_first];
+		if (sl == but)		/* the last one: it has just begun */
+			break;
+		sl->flags |= MROCE_SLOT_SILENCE;
+		path_tx_mark_lost(c, p, p->una + psn_idx(p->sent_first -
+							 p->una));
+	}
+}
+
 /* Strictly increasing per transmission of the path (rule 27). */
 void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 		   struct mroce_slot *sl, u64 now)
@@ -129,11 +145,13 @@ void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 	u32 ts = conn_ts(c, now);
 
 	/* After a long rest the stamps have come around: the old ones say
-	 * nothing any more. The receiver forgets them, too.
+	 * nothing any more. The receiver forgets them, too. What the host
+	 * slept over in flight is not there any more.
 	 */
 	if (elapsed(now, p->last_tx_ns) > 60 * SEC) {
 		p->last_ts = ts - 1;
 		p->has_echo = false;
+		path_all_lost(c, p, sl);
 	}
 	if (!mroce_seq_after(ts, p->last_ts))
 		ts = p->last_ts + 1;

@@ -384,6 +384,37 @@ static void test_loss_after_idle(struct kunit *test)
 	pair_free(p);
 }
 
+/*
+ * The host sleeps for longer than time stamps reach, with packets in flight. What
+ * they say when it wakes is nonsense; it must not keep later ones from being found
+ * lost.
+ */
+static void test_host_sleeps(struct kunit *test)
+{
+	struct pair *p = pair_grown(test, 43);
+	struct mroce_conn *c = &p->side[0].c;
+	u32 i, out = 0, lost = 0;
+
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 5000, 0, false);
+	pair_pump(p, 0);
+	for (i = 0; i < c->n_tx; i++)
+		out += c->tx[i]->inflight;
+	KUNIT_ASSERT_GE(test, out, 4U);
+	p->now += 200 * SEC;
+	p->net.cut = false;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_ASSERT_TRUE(test, mroce_conn_tx(c, &p->txd, p->now));
+	for (i = 0; i < c->n_tx; i++)
+		lost += c->tx[i]->n_lost;
+	KUNIT_EXPECT_EQ(test, lost, out);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 20 * MS, pair_all_done));
+	KUNIT_EXPECT_EQ(test, pair_ts(p, 0, 0)->n_err_done, 0U);
+	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_SPURIOUS], 0ULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
 /* Two CPUs read the clock before they wait for the lock. */
 static void test_time_goes_back(struct kunit *test)
 {
@@ -440,6 +471,7 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_window_after_idle),
 	KUNIT_CASE(test_burst_after_idle),
 	KUNIT_CASE(test_loss_after_idle),
+	KUNIT_CASE(test_host_sleeps),
 	KUNIT_CASE(test_longer_route),
 	KUNIT_CASE(test_route_grows),
 	KUNIT_CASE(test_time_goes_back),
