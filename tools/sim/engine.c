@@ -162,6 +162,13 @@ static bool link_loses(struct sim *sm, struct link *l)
 	return sim_chance(sm, l->im.loss);
 }
 
+static void link_drop(struct sim *sm, struct packet *p, const char *why)
+{
+	if (sm->watch)
+		sm->watch->packet(sm, p, why);
+	free(p);
+}
+
 /* A packet is on the cable, and would be at its end @at. */
 static void link_carry(struct sim *sm, struct link *l, struct packet *p, u64 at)
 {
@@ -170,7 +177,7 @@ static void link_carry(struct sim *sm, struct link *l, struct packet *p, u64 at)
 
 	if (l->down || link_loses(sm, l)) {
 		l->lost++;
-		free(p);
+		link_drop(sm, p, l->down ? "down" : "lost");
 		return;
 	}
 	if (im->bleach)
@@ -233,7 +240,7 @@ void link_send(struct sim *sm, struct link *l, struct packet *p)
 
 	if (l->q.limit && l->queued + n > l->q.limit) {
 		l->drops++;
-		free(p);
+		link_drop(sm, p, "full");
 		return;
 	}
 	if (p->ect && link_marks(sm, l)) {

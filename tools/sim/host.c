@@ -139,8 +139,8 @@ void host_rx(struct host *h, struct packet *p)
 {
 	struct watch *w = h->sm->watch;
 
-	if (w && w->packet)
-		w->packet(h, p, p->bad ? "corrupt" : "rx");
+	if (w)
+		w->packet(h->sm, p, p->bad ? "corrupt" : "came");
 	if (p->bad)
 		h->corrupt++;
 	else

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sim [-s SEED] [-o DIRECTORY] [-n] FILE...
+ * sim [-s SEED] [-o DIRECTORY] [-n] [-c] [-f] FILE...
+ * sim -p COUNT [-s SEED] [-v]
  *
  * Runs the scenarios of files, each with the transports that it names. Every
  * metric is printed and becomes a record
  * {scenario, transport, metric, value, goal, met} of DIRECTORY/sim.json and
- * sim.csv; what is sampled over time goes to sim-series.csv.
+ * sim.csv; what is sampled over time goes to sim-series.csv, and how many goals
+ * are met to sim-goals, or to the terminal if there is no DIRECTORY. -n: without
+ * hints. -c: files are read, nothing is run. -p: property runs instead, of
+ * seeds from SEED on; see seeds.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "scenario.h"
+#include "seeds.h"
 
 struct output {
 	u64 seed;
-	bool no_hints;
+	bool no_hints, read_only;
 	FILE *json, *csv, *series;
 	u32 n_records, n_met, n_short;
 };
@@ -24,7 +29,7 @@ static void put_csv(struct output *o, const char *sc, const char *t,
 		    const char *metric, double value, const struct want *w,
 		    bool goal, bool met)
 {
-	fprintf(o->csv, "%s,%s,%s,%.6g,", sc, t, metric, value);
+	fprintf(o->csv, "\"%s\",%s,%s,%.6g,", sc, t, metric, value);
 	if (goal)
 		fprintf(o->csv, "%.6g,%s\n", w->goal, met ? "true" : "false");
 	else
@@ -96,6 +101,10 @@ static void run(struct scenario *sc, void *arg)
 	struct result res, rel;
 	u32 i, k;
 
+	if (o->read_only) {
+		free(vs);
+		return;
+	}
 	sc->no_hints |= o->no_hints;
 	scenario_versus(sc, vs);
 	for (i = 0; i < sc->n_transports; i++) {
@@ -131,10 +140,20 @@ static FILE *create(const char *dir, const char *name)
 	return f;
 }
 
+/* Into a file as well: plots are drawn before it is shown. */
+static void goals(const struct output *o, const char *dir)
+{
+	FILE *f = dir ? create(dir, "sim-goals") : stdout;
+
+	fprintf(f, "goals: %u met, %u short\n", o->n_met, o->n_short);
+	if (f != stdout)
+		fclose(f);
+}
+
 static int usage(void)
 {
-	fputs("usage: sim [-s SEED] [-o DIRECTORY] [-n] [-f] FILE...\n",
-	      stderr);
+	fputs("sim [-s SEED] [-o DIRECTORY] [-n] [-c] [-f] FILE...\n", stderr);
+	fputs("sim -p COUNT [-s SEED] [-v]\n", stderr);
 	return 2;
 }
 
@@ -142,6 +161,8 @@ int main(int argc, char **argv)
 {
 	struct output o = { .seed = 1 };
 	const char *dir = NULL;
+	bool verbose = false;
+	u64 n_seeds = 0;
 	int a, err = 0;
 
 	for (a = 1; a < argc && argv[a][0] == '-'; a++) {
@@ -151,9 +172,17 @@ int main(int argc, char **argv)
 			dir = argv[++a];
 		else if (!strcmp(argv[a], "-n"))
 			o.no_hints = true;
+		else if (!strcmp(argv[a], "-c"))
+			o.read_only = true;
+		else if (!strcmp(argv[a], "-p") && a + 1 < argc)
+			n_seeds = strtoull(argv[++a], NULL, 0);
+		else if (!strcmp(argv[a], "-v"))
+			verbose = true;
 		else if (strcmp(argv[a], "-f"))
 			return usage();
 	}
+	if (n_seeds && a == argc)
+		return seeds_run(o.seed, n_seeds, verbose);
 	if (a == argc)
 		return usage();
 	if (dir) {
@@ -172,6 +201,6 @@ int main(int argc, char **argv)
 		fclose(o.csv);
 		fclose(o.series);
 	}
-	printf("goals: %u met, %u short\n", o.n_met, o.n_short);
+	goals(&o, dir);
 	return err ? 2 : 0;
 }

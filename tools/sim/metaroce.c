@@ -6,27 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport.h"
+#include "metaroce.h"
 
 #define FIRST_QPN	16
 #define UPTIME_NS	(60 * SIM_S)	/* of the hosts, when all begins */
 #define MEM		(1ULL << 40)	/* everything below is valid memory */
-
-struct mend {
-	struct end e;
-	struct mroce_conn c;
-	u16 sport_next;
-};
-
-struct mflow {
-	struct flow f;
-	struct mroce_stream s;
-	struct mend *e;
-	struct mflow *mirror;		/* the other half */
-	bool responder;
-	u64 word;			/* what atomics work on */
-	struct mroce_msg *ring;
-};
 
 /* A host's clock: it has been up for a while. */
 static u64 clock_ns(const struct sim *sm)
@@ -45,11 +29,6 @@ static struct flow *flow_of(struct mroce_stream *s)
 	struct mflow *mf = to_mflow(s);
 
 	return mf->responder ? &mf->mirror->f : &mf->f;
-}
-
-static struct mend *to_mend(struct end *e)
-{
-	return container_of(e, struct mend, e);
 }
 
 /* ---- verbs ----------------------------------------------------------------------- */
@@ -75,7 +54,11 @@ static int s_check_write(struct mroce_stream *s, struct mroce_claim *cl)
 
 static int s_bind(struct mroce_stream *s, u32 rsn)
 {
-	return flow_of(s)->cfg.no_receives ? -EAGAIN : 0;
+	struct flow *f = flow_of(s);
+
+	if (f->cfg.no_receives)
+		return -EAGAIN;
+	return f->sm->watch ? f->sm->watch->bind(f, rsn) : 0;
 }
 
 static int s_check_recv(struct mroce_stream *s, struct mroce_claim *cl)
@@ -144,7 +127,7 @@ static int s_atomic_done(struct mroce_stream *s, struct mroce_msg *m, u64 orig)
 	struct flow *f = flow_of(s);
 
 	if (f->sm->watch)
-		f->sm->watch->fetched(f, orig);
+		f->sm->watch->fetched(f, m, orig);
 	return 0;
 }
 
@@ -250,8 +233,8 @@ static void emit(struct end *e, const struct mroce_txd *txd)
 	p->hdr_len = txd->lin_len;
 	p->len = txd->lin_len + txd->frag_bytes;
 	memcpy(p->hdr, txd->lin, p->hdr_len);
-	if (w && w->packet)
-		w->packet(e->h, p, "tx");
+	if (w)
+		w->packet(e->h->sm, p, "sent");
 	link_send(e->h->sm, e->h->nic, p);
 }
 

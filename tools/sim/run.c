@@ -127,9 +127,9 @@ static void sample(struct sim *sm, void *arg)
 		sum += a;
 	}
 	if (r->series)
-		fprintf(r->series, "%s,%s,%.1f,%.4f,%.5f,%.5f,%.5f\n", sc->name,
-			sm->t->name, (sm->now - r->start_ns) / 1e3, gbps, low,
-			sum / r->n_measured, high);
+		fprintf(r->series, "\"%s\",%s,%.1f,%.4f,%.5f,%.5f,%.5f\n",
+			sc->name, sm->t->name, (sm->now - r->start_ns) / 1e3,
+			gbps, low, sum / r->n_measured, high);
 	/* The mean of what was before the first fault; then what is missing. */
 	if (sc->n_faults && sm->now > sc->warm_ns) {
 		if (sm->now <= sc->fault[0].at_ns)

@@ -200,6 +200,8 @@ void link_send(struct sim *sm, struct link *l, struct packet *p);
 void link_rate(struct link *l, double gbps);
 
 /* topo.c */
+enum topo_kind { TOPO_PAIR, TOPO_STAR, TOPO_LANES, TOPO_CLOS, TOPO_FAT_TREE };
+
 struct sim *sim_new(u64 seed, const struct transport *t, u32 n_hosts, u16 mtu,
 		    u8 n_paths);
 void sim_free(struct sim *sm);

@@ -48,18 +48,20 @@ extern const struct transport transport_sr1;
 const struct transport *transport_find(const char *name);
 
 /*
- * What happens above MetaRoCE, for who checks it: property runs. @f is the
- * requester's flow, msn that of the message.
+ * What happens above MetaRoCE, and to its packets, for who checks it: seeds.c.
+ * @f is the requester's flow, from whichever end. All are set.
  */
 struct watch {
+	/* Choose f's next message. */
+	void (*choose)(struct flow *f, struct mroce_msg *m);
 	void (*placed)(struct flow *f, const struct mroce_claim *cl);
+	/* A receive is asked for: 0, or -EAGAIN: there is none. */
+	int (*bind)(struct flow *f, u32 rsn);
 	void (*received)(struct flow *f, const struct mroce_recv *r);
 	void (*executed)(struct flow *f, const struct mroce_rctx *r);
-	void (*fetched)(struct flow *f, u64 orig);
+	void (*fetched)(struct flow *f, const struct mroce_msg *m, u64 orig);
 	void (*completed)(struct flow *f, const struct mroce_msg *m, bool ok);
-	/* Choose f's next message: opcode, length. */
-	void (*choose)(struct flow *f, struct mroce_msg *m);
-	void (*packet)(struct host *h, const struct packet *p, const char *what);
+	void (*packet)(struct sim *sm, const struct packet *p, const char *what);
 };
 
 #endif /* MROCE_SIM_TRANSPORT_H */
