@@ -66,6 +66,37 @@ else
 	result "not ok" "the same seed gives the same figures"
 fi
 
+# Whatever the transport: what ends, ends on a bad network, too
+cat >"$tmp/ends.scn" <<'END'
+topology star 9
+queue 1M
+mark step 100000
+loss 1%
+duplicate 1%
+reorder 1% 5us
+corrupt 0.5%
+transport metaroce roce-gbn sr1
+limit 2s
+report unfinished errors retransmitted
+scenario incast
+workload incast 8 1M
+scenario reads
+workload fan-out 8 256k 10
+scenario ring
+workload all-reduce 4M
+scenario all-to-all
+workload all-to-all 128k
+END
+"$sim" "$tmp/ends.scn" >"$tmp/ends.out" || :
+ends=$(awk '$3 ~ /unfinished|errors/ && $4 == 0' "$tmp/ends.out" | wc -l)
+none=$(awk '$3 == "retransmitted" && $4 == 0' "$tmp/ends.out" | wc -l)
+if [ "$ends" = 24 ] && [ "$none" = 0 ]; then
+	result ok "all transports end what they begin"
+else
+	result "not ok" "all transports end what they begin"
+	sed 's/^/# /' "$tmp/ends.out"
+fi
+
 if "$sim" -p "$count" >"$tmp/seeds.out"; then
 	result ok "$(tail -n 1 "$tmp/seeds.out") of property runs"
 else
