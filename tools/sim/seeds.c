@@ -7,8 +7,8 @@
  *  - its bytes were placed, each once; its receive completed once, in order;
  *  - nothing of a fenced message was placed before all earlier ones were done;
  *  - an atomic ran once, in its turn, and its answer is the right one;
- *  - nobody stands still for longer than outages, and a time-out that doubles
- *    with each loss, explain;
+ *  - nobody stands still for longer than outages, and a path's time-out that
+ *    doubles with each loss in a row, explain;
  *  - when all is done, nothing is outstanding, held, or counted as busy, and
  *    no memory of the transport's is left.
  */
@@ -27,7 +27,10 @@
 #define STALL_NS	(60 * SIM_MS)	/* a time-out, that of INIT too; */
 #define STALL_DOUBLE	6U		/* doubled so often at most */
 #define RUN_NS		(120 * SIM_S)
-#define QUIET_NS	(300 * SIM_MS)	/* until everybody has calmed down */
+#define QUIET_NS	(300 * SIM_MS)	/* until nobody counts as backlogged */
+#define QUIET_TIMES	20		/* the last ACKs may be lost, too */
+#define MAX_HOSTS	16
+#define MAX_PATHS	16
 
 struct record {
 	u32 msn, len;
@@ -46,7 +49,6 @@ struct checked {
 	u64 done, received, adds, executed;
 	u32 rnr;			/* of 2^32: no receive at the moment */
 	u64 first_ns, last_ns;		/* of progress */
-	u32 n_lost;			/* packets and refusals since then */
 };
 
 struct cut {
@@ -153,7 +155,6 @@ static void progress(struct checked *c)
 	c->last_ns = c->f->sm->now;
 	if (!c->first_ns)
 		c->first_ns = c->last_ns;
-	c->n_lost = 0;
 }
 
 static void w_placed(struct flow *f, const struct mroce_claim *cl)
@@ -181,12 +182,7 @@ static void w_placed(struct flow *f, const struct mroce_claim *cl)
 
 static int w_bind(struct flow *f, u32 rsn)
 {
-	struct checked *c = checked(f);
-
-	if (!sim_chance(f->sm, c->rnr))
-		return 0;
-	c->n_lost++;
-	return -EAGAIN;
+	return sim_chance(f->sm, checked(f)->rnr) ? -EAGAIN : 0;
 }
 
 static void w_received(struct flow *f, const struct mroce_recv *rv)
@@ -244,24 +240,56 @@ static void w_completed(struct flow *f, const struct mroce_msg *m, bool ok)
 	c->done++;
 }
 
-/* What is lost excuses who waits for it: each time-out is twice the last. */
+/*
+ * Packets lost in a row of each path, or their ACKs: what excuses waiting, since
+ * each time-out of a path is twice the one before. Control packets count for
+ * all of a pair's.
+ */
+static u32 lost[MAX_HOSTS][MAX_HOSTS][MAX_PATHS];
+/* When such a row ended last, for a pair: from then on there is no excuse. */
+static u64 excused_ns[MAX_HOSTS][MAX_HOSTS];
+
+static void path_heard(struct sim *sm, u16 src, u16 dst, u8 path)
+{
+	if (lost[src][dst][path])
+		excused_ns[src][dst] = sm->now;
+	lost[src][dst][path] = 0;
+}
+
 static void w_packet(struct sim *sm, const struct packet *p, const char *what)
 {
-	struct host *h = &sm->hosts[p->src];
+	bool came = !strcmp(what, "came");
+	struct mroce_pkt pkt;
 	u32 i;
 
 	seedlog_packet(sm, p, what);
-	if (!strcmp(what, "sent") || !strcmp(what, "came"))
+	if (!strcmp(what, "sent") ||
+	    mroce_wire_parse(p->hdr, p->hdr_len, p->len, &pkt) != MROCE_WIRE_OK)
 		return;
-	/* the host has an end of every flow that goes either way */
-	for (i = 0; i < h->n_flows; i++) {
-		struct mflow *mf = (struct mflow *)h->flows[i];
-		struct checked *c = checked(mf->responder ? &mf->mirror->f :
-							    &mf->f);
-
-		if (c && c->f && mf->e->e.peer == p->dst)
-			c->n_lost++;
+	if (pkt.type == MROCE_T_DATA) {
+		if (!came)
+			lost[p->src][p->dst][pkt.path]++;
+	} else if (pkt.type == MROCE_T_ACK || pkt.type == MROCE_T_NAK) {
+		if (!came)
+			lost[p->dst][p->src][pkt.path]++;
+		else if (pkt.type == MROCE_T_ACK)
+			path_heard(sm, p->dst, p->src, pkt.path);
+	} else if (!came) {
+		for (i = 0; i < MAX_PATHS; i++)
+			lost[p->src][p->dst][i]++;
 	}
+}
+
+/* The most losses in a row that a flow may be waiting for. */
+static u32 worst_lost(const struct flow *f)
+{
+	u32 i, worst = 0;
+
+	for (i = 0; i < MAX_PATHS; i++) {
+		worst = max(worst, lost[f->cfg.src][f->cfg.dst][i]);
+		worst = max(worst, lost[f->cfg.dst][f->cfg.src][i]);
+	}
+	return worst;
 }
 
 static struct watch watch = {
@@ -435,8 +463,10 @@ static bool look(struct seed_run *r)
 		 * time-outs, and serves the last one after it is (seed 500).
 		 */
 		u64 allowed = r->worst_cut_ns + 2 * c->first_ns +
-			      (STALL_NS << min(c->n_lost, STALL_DOUBLE));
+			      (STALL_NS << min(worst_lost(c->f), STALL_DOUBLE));
 
+		since = max(since, excused_ns[c->f->cfg.src][c->f->cfg.dst]);
+		since = max(since, excused_ns[c->f->cfg.dst][c->f->cfg.src]);
 		if (flow_over(c->f))
 			continue;
 		over = false;
@@ -488,6 +518,24 @@ static void check_conn(struct sim *sm, const struct mroce_conn *c)
 			NONE(sm, c->rx[i]->n_placing);
 }
 
+/* Is everything acknowledged? Of what is complete, the last ACK may be lost. */
+static bool all_acked(struct sim *sm)
+{
+	u32 i, k;
+	int n;
+
+	for (i = 0; i < sm->n_hosts; i++) {
+		for (k = 0; k < sm->hosts[i].n_ends; k++) {
+			struct mroce_conn *c = &to_mend(sm->hosts[i].ends[k])->c;
+
+			for (n = 0; n < c->n_tx; n++)
+				if (c->tx[n]->una != c->tx[n]->nxt)
+					return false;
+		}
+	}
+	return true;
+}
+
 static void check_end(struct seed_run *r)
 {
 	struct sim *sm = r->sm;
@@ -516,7 +564,10 @@ static bool seed_run(u64 seed, bool verbose)
 {
 	struct seed_run r = { };
 	struct sim *sm;
+	u32 i;
 
+	memset(lost, 0, sizeof(lost));
+	memset(excused_ns, 0, sizeof(excused_ns));
 	seedlog_start(seed, verbose);
 	sm = random_network(seed);
 	r.sm = sm;
@@ -530,7 +581,8 @@ static bool seed_run(u64 seed, bool verbose)
 			seedlog_fail(sm, "no end");
 	}
 	if (!seedlog_failed()) {
-		sim_run(sm, sm->now + QUIET_NS);
+		for (i = 0; !i || (i < QUIET_TIMES && !all_acked(sm)); i++)
+			sim_run(sm, sm->now + QUIET_NS);
 		check_end(&r);
 	}
 	sim_free(sm);
