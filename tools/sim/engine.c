@@ -298,12 +298,17 @@ static void dispatch(struct sim *sm, struct event *e)
  * sim_run - let time pass
  * @sm: simulation
  * @until: ns
+ *
+ * Ends sooner, and for good, after max_events events.
  */
 void sim_run(struct sim *sm, u64 until)
 {
 	while (sm->n_ev && sm->heap[0].at <= until) {
-		struct event e = pop(sm);
+		struct event e;
 
+		if (sm->max_events && sm->n_events >= sm->max_events)
+			break;
+		e = pop(sm);
 		sm->now = e.at;
 		sm->n_events++;
 		dispatch(sm, &e);

@@ -27,6 +27,7 @@
 #define STALL_NS	(60 * SIM_MS)	/* a time-out, that of INIT too; */
 #define STALL_DOUBLE	6U		/* doubled so often at most */
 #define RUN_NS		(120 * SIM_S)
+#define MAX_EVENTS	10000000ULL	/* ten times what any seed takes */
 #define QUIET_NS	(300 * SIM_MS)	/* until nobody counts as backlogged */
 #define QUIET_TIMES	20		/* the last ACKs may be lost, too */
 #define MAX_HOSTS	16
@@ -562,6 +563,7 @@ static void check_end(struct seed_run *r)
 
 static bool seed_run(u64 seed, bool verbose)
 {
+	long allocs = mroce_shim_live_allocs();
 	struct seed_run r = { };
 	struct sim *sm;
 	u32 i;
@@ -572,6 +574,7 @@ static bool seed_run(u64 seed, bool verbose)
 	sm = random_network(seed);
 	r.sm = sm;
 	sm->watch = &watch;
+	sm->max_events = MAX_EVENTS;
 	random_damage(sm);
 	random_cuts(&r);
 	random_flows(&r);
@@ -581,17 +584,20 @@ static bool seed_run(u64 seed, bool verbose)
 			seedlog_fail(sm, "no end");
 	}
 	if (!seedlog_failed()) {
+		/* the share of a silent connection, and what is not acked */
 		for (i = 0; !i || (i < QUIET_TIMES && !all_acked(sm)); i++)
 			sim_run(sm, sm->now + QUIET_NS);
 		check_end(&r);
 	}
+	if (sm->n_events == MAX_EVENTS)
+		seedlog_fail(sm, "it runs in circles");
 	sim_free(sm);
 	free(r.c);
-	if (!seedlog_failed() && mroce_shim_live_allocs()) {
+	allocs = mroce_shim_live_allocs() - allocs;
+	if (!seedlog_failed() && allocs) {
 		struct sim gone = { };
 
-		seedlog_fail(&gone, "%ld allocations left",
-			     mroce_shim_live_allocs());
+		seedlog_fail(&gone, "%ld allocations left", allocs);
 	}
 	return !seedlog_failed();
 }

@@ -180,7 +180,7 @@ struct sim {
 	u16 port_step;			/* of new source ports; 0: random */
 	bool no_hints;
 	u64 base_rtt_ns;		/* of the longest route, empty */
-	u64 n_events;
+	u64 n_events, max_events;	/* 0: without end */
 	struct samples latency[SIM_CLASSES];
 	bool latency_on;
 	struct watch *watch;		/* of property runs, or NULL */
