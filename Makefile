@@ -39,7 +39,9 @@ help:
 	@echo  '  unit            - the unit tests in userspace, with ASan and UBSan'
 	@echo  '  selftests       - the kselftests, in UML;  TESTS="a b" for some of them'
 	@echo  'Measure:'
-	@echo  '  sim             - the transport in a simulator: goals met and short'
+	@echo  '  sim             - the transport in a simulator, others beside it; plots,'
+	@echo  '                    goals met and short. SCENARIOS="loss incast", SEED=7'
+	@echo  '  sim-seeds       - property runs in random networks: N=1000 SEED=1'
 	@echo  '  bench           - throughput, latency, recovery; next to rdma_rxe and TCP'
 	@echo  'Other:'
 	@echo  '  kernels         - fetch and build all guest kernels now'
@@ -83,7 +85,14 @@ unit:
 
 sim:
 	$(CI)/deps.sh unit
-	$(MAKE) -C tools/sim run $(if $(SEED),SEED=$(SEED)) $(if $(SCENARIOS),SCENARIOS="$(SCENARIOS)")
+	$(MAKE) --no-print-directory -C tools/sim run $(if $(SEED),SEED=$(SEED)) $(if $(SCENARIOS),SCENARIOS="$(SCENARIOS)")
+
+sim-seeds:
+	$(CI)/deps.sh unit
+	$(MAKE) --no-print-directory -C tools/sim seeds $(if $(N),N=$(N)) $(if $(SEED),SEED=$(SEED)) $(if $(VERBOSE),VERBOSE=1)
+
+sim-smoke:
+	$(CI)/check.sh sim-smoke
 
 demo:
 	$(VM)/demo.sh $(GUEST)
@@ -124,6 +133,6 @@ clean:
 distclean: clean
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/metaroce"
 
-.PHONY: all sim help modules modules_install dkms intree kernels unit demo check \
+.PHONY: all sim sim-seeds sim-smoke help modules modules_install dkms intree kernels unit demo check \
 	check-full check-quick check-debug check-static check-rdma-core check-kunit \
 	selftests bench shell clean distclean

@@ -18,7 +18,7 @@ mkdir -p "$LOG"
 # Two lanes at once, for two CPUs: kernels compile and guests wait in the one
 # while the other works. Order matters only for the time it takes.
 LANE1='layers kernel-uml vm kunit selftests rdma-core smoke-6.12 smoke-6.1'
-LANE2='unit kernel-debug static selftests-debug fuzz checkpatch'
+LANE2='unit kernel-debug static selftests-debug fuzz checkpatch sim-smoke'
 # And what is shown to people
 FULL1="$LANE1 demo-uml"
 FULL2="$LANE2 demo"
@@ -73,6 +73,9 @@ part_kernel-debug() { kernel uml-debug; }
 
 part_unit() { need tools/unit/Makefile && make -s -C "$TOP/tools/unit" check; }
 part_fuzz() { need tools/fuzz/Makefile && make -s -C "$TOP/tools/fuzz" smoke; }
+part_sim-smoke() {
+	need tools/sim/Makefile && make -s -C "$TOP/tools/sim" smoke
+}
 part_layers() { "$TOP/tools/ci/layers.py" && "$TOP/tools/ci/test_layers.py"; }
 part_static() {
 	"$TOP/tools/ci/static.sh" sparse w1-6.1 w1-newest w1-next shell spdx

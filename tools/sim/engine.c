@@ -5,8 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "transport.h"
 
+/**
+ * sim_rand - the next 32 random bits
+ * @sm: simulation
+ *
+ * Return: anything, the same for the same seed.
+ */
 u32 sim_rand(struct sim *sm)
 {
 	/* splitmix64 */
@@ -15,6 +21,18 @@ u32 sim_rand(struct sim *sm)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	return (u32)(z >> 32);
+}
+
+/**
+ * sim_chance - throw a coin
+ * @sm: simulation
+ * @prob: in 2^32
+ *
+ * Return: true with that probability.
+ */
+bool sim_chance(struct sim *sm, u32 prob)
+{
+	return prob && sim_rand(sm) < prob;
 }
 
 static bool sooner(const struct event *a, const struct event *b)
@@ -28,12 +46,7 @@ static void push(struct sim *sm, u64 at, enum ev_type type, void *a, void *b)
 			   .b = b };
 	u32 i;
 
-	if (sm->n_ev == sm->max_ev) {
-		sm->max_ev = sm->max_ev ? 2 * sm->max_ev : 4096;
-		sm->heap = realloc(sm->heap, sm->max_ev * sizeof(*sm->heap));
-		if (!sm->heap)
-			abort();
-	}
+	sm->heap = grow(sm->heap, &sm->max_ev, sm->n_ev, sizeof(*sm->heap));
 	i = sm->n_ev++;
 	while (i && sooner(&e, &sm->heap[(i - 1) / 2])) {
 		sm->heap[i] = sm->heap[(i - 1) / 2];
@@ -67,43 +80,66 @@ struct call {
 	void *arg;
 };
 
+/**
+ * sim_call - have a function called
+ * @sm: simulation
+ * @at: ns
+ * @fn: function
+ * @arg: for it
+ */
 void sim_call(struct sim *sm, u64 at, void (*fn)(struct sim *sm, void *arg),
 	      void *arg)
 {
-	struct call *c = malloc(sizeof(*c));
+	struct call *c = xcalloc(1, sizeof(*c));
 
-	if (!c)
-		abort();
 	c->fn = fn;
 	c->arg = arg;
 	push(sm, at, EV_CALL, c, NULL);
 }
 
-void host_timer_at(struct sim *sm, struct end *e, u64 at)
+/**
+ * sim_timer_at - have host_timer() called
+ * @sm: simulation
+ * @e: for it
+ * @at: ns
+ */
+void sim_timer_at(struct sim *sm, struct end *e, u64 at)
 {
 	push(sm, at, EV_TIMER, e, NULL);
 }
 
 /* ---- links ------------------------------------------------------------------- */
 
-struct link *sim_link(struct sim *sm, struct node *from, struct node *to,
-		      double gbps, u64 delay_ns)
+/**
+ * link_rate - change a link's rate
+ * @l: link
+ * @gbps: from its next packet on
+ */
+void link_rate(struct link *l, double gbps)
 {
-	struct link *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		abort();
-	l->to = to;
 	l->ps_per_byte = (u64)(8000.0 / gbps + 0.5);
+}
+
+/**
+ * sim_link - one direction of a cable
+ * @sm: simulation, which owns it
+ * @to: where it ends
+ * @gbps: rate
+ * @delay_ns: of propagation
+ *
+ * Return: the link, with no bound on its queue and no impairment.
+ */
+struct link *sim_link(struct sim *sm, struct node *to, double gbps,
+		      u64 delay_ns)
+{
+	struct link *l = xcalloc(1, sizeof(*l));
+
+	l->to = to;
+	link_rate(l, gbps);
 	l->delay_ns = delay_ns;
 	l->tail = &l->head;
-	if (sm->n_links == sm->max_links) {
-		sm->max_links = sm->max_links ? 2 * sm->max_links : 64;
-		sm->links = realloc(sm->links,
-				    sm->max_links * sizeof(*sm->links));
-		if (!sm->links)
-			abort();
-	}
+	sm->links = grow(sm->links, &sm->max_links, sm->n_links,
+			 sizeof(*sm->links));
 	sm->links[sm->n_links++] = l;
 	return l;
 }
@@ -111,6 +147,51 @@ struct link *sim_link(struct sim *sm, struct node *from, struct node *to,
 static u32 wire_bytes(const struct packet *p)
 {
 	return p->len + L3_LEN + ETH_OVERHEAD;
+}
+
+/* Lost at random, or in a burst. */
+static bool link_loses(struct sim *sm, struct link *l)
+{
+	if (l->im.burst_enter) {
+		if (sim_chance(sm, l->in_burst ? l->im.burst_leave :
+						 l->im.burst_enter))
+			l->in_burst = !l->in_burst;
+		if (l->in_burst && sim_chance(sm, l->im.burst_loss))
+			return true;
+	}
+	return sim_chance(sm, l->im.loss);
+}
+
+static void link_drop(struct sim *sm, struct packet *p, const char *why)
+{
+	if (sm->watch)
+		sm->watch->packet(sm, p, why);
+	free(p);
+}
+
+/* A packet is on the cable, and would be at its end @at. */
+static void link_carry(struct sim *sm, struct link *l, struct packet *p, u64 at)
+{
+	const struct impair *im = &l->im;
+	struct packet *copy;
+
+	if (l->down || link_loses(sm, l)) {
+		l->lost++;
+		link_drop(sm, p, l->down ? "down" : "lost");
+		return;
+	}
+	if (im->bleach)
+		p->ce = false;
+	if (sim_chance(sm, im->corrupt))
+		p->bad = true;
+	if (sim_chance(sm, im->duplicate)) {
+		copy = xcalloc(1, sizeof(*copy));
+		*copy = *p;
+		push(sm, at, EV_ARRIVE, l->to, copy);
+	}
+	if (sim_chance(sm, im->reorder))
+		at += sim_rand(sm) % (im->reorder_ns + 1);
+	push(sm, at, EV_ARRIVE, l->to, p);
 }
 
 static void link_next(struct sim *sm, struct link *l)
@@ -131,24 +212,38 @@ static void link_next(struct sim *sm, struct link *l)
 	l->pkts++;
 	ns = wire_bytes(p) * l->ps_per_byte / 1000;
 	push(sm, sm->now + ns, EV_LINK_FREE, l, NULL);
-	if (l->down || (l->loss && sim_rand(sm) < l->loss)) {
-		l->lost++;
-		free(p);
-		return;
-	}
-	push(sm, sm->now + ns + l->delay_ns, EV_ARRIVE, l->to, p);
+	link_carry(sm, l, p, sm->now + ns + l->delay_ns);
 }
 
+/* RED on the momentary queue; or, with equal bounds, a step. */
+static bool link_marks(struct sim *sm, const struct link *l)
+{
+	const struct queue_cfg *q = &l->q;
+
+	if (!q->mark_max || l->queued <= q->mark_min)
+		return false;
+	if (l->queued >= q->mark_max)
+		return true;
+	return sim_chance(sm, (u64)q->mark_prob * (l->queued - q->mark_min) /
+			      (q->mark_max - q->mark_min));
+}
+
+/**
+ * link_send - a packet for a link's queue
+ * @sm: simulation
+ * @l: link
+ * @p: packet; marked or dropped here
+ */
 void link_send(struct sim *sm, struct link *l, struct packet *p)
 {
 	u32 n = wire_bytes(p);
 
-	if (l->limit && l->queued + n > l->limit) {
+	if (l->q.limit && l->queued + n > l->q.limit) {
 		l->drops++;
-		free(p);
+		link_drop(sm, p, "full");
 		return;
 	}
-	if (l->mark && l->queued > l->mark && p->ect) {
+	if (p->ect && link_marks(sm, l)) {
 		p->ce = true;
 		l->marks++;
 	}
@@ -199,11 +294,21 @@ static void dispatch(struct sim *sm, struct event *e)
 	}
 }
 
+/**
+ * sim_run - let time pass
+ * @sm: simulation
+ * @until: ns
+ *
+ * Ends sooner, and for good, after max_events events.
+ */
 void sim_run(struct sim *sm, u64 until)
 {
 	while (sm->n_ev && sm->heap[0].at <= until) {
-		struct event e = pop(sm);
+		struct event e;
 
+		if (sm->max_events && sm->n_events >= sm->max_events)
+			break;
+		e = pop(sm);
 		sm->now = e.at;
 		sm->n_events++;
 		dispatch(sm, &e);

@@ -6,22 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "transport.h"
 
-struct sim *sim_new(u64 seed, u32 n_hosts, u16 mtu, u8 n_paths)
+/**
+ * sim_new - a simulation
+ * @seed: of all that is random
+ * @t: what its hosts speak
+ * @n_hosts: number of hosts
+ * @mtu: bytes, IP header included
+ * @n_paths: of a MetaRoCE connection
+ *
+ * Return: the simulation, without links.
+ */
+struct sim *sim_new(u64 seed, const struct transport *t, u32 n_hosts, u16 mtu,
+		    u8 n_paths)
 {
-	struct sim *sm = calloc(1, sizeof(*sm));
+	struct sim *sm = xcalloc(1, sizeof(*sm));
 	u32 i;
 
-	if (!sm)
-		abort();
 	sm->rnd = seed;
+	sm->t = t;
 	sm->mtu = mtu;
 	sm->n_paths = n_paths;
 	sm->n_hosts = n_hosts;
-	sm->hosts = calloc(n_hosts, sizeof(*sm->hosts));
-	if (!sm->hosts)
-		abort();
+	sm->hosts = xcalloc(n_hosts, sizeof(*sm->hosts));
 	for (i = 0; i < n_hosts; i++) {
 		struct host *h = &sm->hosts[i];
 
@@ -34,15 +42,30 @@ struct sim *sim_new(u64 seed, u32 n_hosts, u16 mtu, u8 n_paths)
 	return sm;
 }
 
-static void flow_free(struct flow *f, u64 now)
+static void host_free(struct host *h)
 {
-	mroce_stream_detach(&f->s, now);
-	mroce_stream_left(&f->s);
-	mroce_stream_fini(&f->s);
-	free(f->ring);
-	free(f);
+	u32 i;
+
+	for (i = 0; i < h->n_ends; i++)
+		h->sm->t->end_free(h->ends[i]);
+	free(h->ends);
 }
 
+static void link_free(struct link *l)
+{
+	struct packet *p = l->head, *next;
+
+	for (; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	free(l);
+}
+
+/**
+ * sim_free - the end of a simulation
+ * @sm: with all that is in it
+ */
 void sim_free(struct sim *sm)
 {
 	u32 i, j;
@@ -51,52 +74,29 @@ void sim_free(struct sim *sm)
 		struct host *h = &sm->hosts[i];
 
 		for (j = 0; j < h->n_flows; j++)
-			flow_free(h->flows[j], sm->now);
+			sm->t->flow_free(h->flows[j]);
 		free(h->flows);
 	}
-	for (i = 0; i < sm->n_hosts; i++) {
-		struct host *h = &sm->hosts[i];
-
-		for (j = 0; j < h->n_ends; j++) {
-			mroce_conn_fini(&h->ends[j]->c);
-			free(h->ends[j]);
-		}
-		free(h->ends);
-	}
+	for (i = 0; i < sm->n_hosts; i++)
+		host_free(&sm->hosts[i]);
 	for (i = 0; i < sm->n_ev; i++)
 		if (sm->heap[i].type == EV_ARRIVE)
 			free(sm->heap[i].b);
 		else if (sm->heap[i].type == EV_CALL)
 			free(sm->heap[i].a);
-	for (i = 0; i < sm->n_links; i++) {
-		struct packet *p = sm->links[i]->head, *next;
-
-		for (; p; p = next) {
-			next = p->next;
-			free(p);
-		}
-		free(sm->links[i]);
-	}
+	for (i = 0; i < sm->n_links; i++)
+		link_free(sm->links[i]);
 	for (i = 0; i < sm->n_switches; i++) {
 		free(sm->switches[i].up);
 		free(sm->switches[i].down);
 	}
+	for (i = 0; i < SIM_CLASSES; i++)
+		free(sm->latency[i].ns);
 	free(sm->switches);
 	free(sm->links);
 	free(sm->heap);
 	free(sm->hosts);
 	free(sm);
-}
-
-u64 sim_cnt(struct sim *sm, enum mroce_counter c)
-{
-	u64 n = 0;
-	u32 i, j;
-
-	for (i = 0; i < sm->n_hosts; i++)
-		for (j = 0; j < sm->hosts[i].n_ends; j++)
-			n += sm->hosts[i].ends[j]->c.cnt[c];
-	return n;
 }
 
 static u32 ecmp(const struct node *n, const struct packet *p, u32 of)
@@ -117,15 +117,8 @@ static void nic(struct sim *sm, u32 host, struct node *to, double gbps,
 {
 	struct host *h = &sm->hosts[host];
 
-	h->nic = sim_link(sm, &h->node, to, gbps, delay_ns);
+	h->nic = sim_link(sm, to, gbps, delay_ns);
 	h->nic->owner = h;
-}
-
-/* Two hosts and a wire. */
-void topo_pair(struct sim *sm, double gbps, u64 delay_ns)
-{
-	nic(sm, 0, &sm->hosts[1].node, gbps, delay_ns);
-	nic(sm, 1, &sm->hosts[0].node, gbps, delay_ns);
 }
 
 static void switches(struct sim *sm, u32 n)
@@ -133,9 +126,7 @@ static void switches(struct sim *sm, u32 n)
 	u32 i;
 
 	sm->n_switches = n;
-	sm->switches = calloc(n, sizeof(*sm->switches));
-	if (!sm->switches)
-		abort();
+	sm->switches = xcalloc(n, sizeof(*sm->switches));
 	for (i = 0; i < n; i++) {
 		sm->switches[i].host = -1;
 		sm->switches[i].idx = i;
@@ -145,11 +136,27 @@ static void switches(struct sim *sm, u32 n)
 
 static struct link **link_array(u32 n)
 {
-	struct link **l = calloc(n, sizeof(*l));
+	return xcalloc(n ? n : 1, sizeof(struct link *));
+}
 
-	if (!l)
-		abort();
-	return l;
+/* An empty route there and back, with a packet of data and an ACK. */
+static void base_rtt(struct sim *sm, u32 links, double gbps, u64 delay_ns)
+{
+	sm->base_rtt_ns = links * (2 * delay_ns +
+				   (u64)((sm->mtu + 100) * 8 / gbps));
+}
+
+/**
+ * topo_pair - two hosts and a cable
+ * @sm: simulation
+ * @gbps: rate
+ * @delay_ns: of the cable
+ */
+void topo_pair(struct sim *sm, double gbps, u64 delay_ns)
+{
+	nic(sm, 0, &sm->hosts[1].node, gbps, delay_ns);
+	nic(sm, 1, &sm->hosts[0].node, gbps, delay_ns);
+	base_rtt(sm, 1, gbps, delay_ns);
 }
 
 static int route_star(struct sim *sm, struct node *n, const struct packet *p,
@@ -160,7 +167,12 @@ static int route_star(struct sim *sm, struct node *n, const struct packet *p,
 	return 0;
 }
 
-/* One switch, everybody on it. */
+/**
+ * topo_star - one switch, all on it
+ * @sm: simulation
+ * @gbps: rate of the links
+ * @delay_ns: of each link
+ */
 void topo_star(struct sim *sm, double gbps, u64 delay_ns)
 {
 	struct node *sw;
@@ -172,36 +184,113 @@ void topo_star(struct sim *sm, double gbps, u64 delay_ns)
 	sw->down = link_array(sm->n_hosts);
 	for (i = 0; i < sm->n_hosts; i++) {
 		nic(sm, i, sw, gbps, delay_ns);
-		sw->down[i] = sim_link(sm, sw, &sm->hosts[i].node, gbps,
+		sw->down[i] = sim_link(sm, &sm->hosts[i].node, gbps,
 				       delay_ns);
 	}
+	base_rtt(sm, 2, gbps, delay_ns);
 }
 
-/* As many separate stars as there are planes. */
-void topo_planes(struct sim *sm, u8 n, double gbps, u64 delay_ns)
+/* The hash of a switch that is told to look at the source port alone. */
+static int route_lanes(struct sim *sm, struct node *n, const struct packet *p,
+		       struct link **out)
 {
-	struct node *sw;
+	(void)sm;
+	if (p->dst % 2 == n->idx)
+		*out = n->down[0];
+	else
+		*out = n->up[p->sport % n->n_up];
+	return 0;
+}
+
+/**
+ * topo_lanes - two hosts, two switches, cables between them
+ * @sm: simulation of two hosts
+ * @lanes: number of cables
+ * @gbps: rate of the hosts; that of a cable is its share of it
+ * @delay_ns: of each link
+ *
+ * Source ports that follow each other take different cables: each path has
+ * one of its own, with no room for more than its share.
+ */
+void topo_lanes(struct sim *sm, u32 lanes, double gbps, u64 delay_ns)
+{
 	u32 i, k;
 
-	sm->n_planes = n;
-	switches(sm, n);
-	for (k = 0; k < n; k++) {
-		sw = &sm->switches[k];
-		sw->route = route_star;
-		sw->n_down = sm->n_hosts;
-		sw->down = link_array(sm->n_hosts);
-		for (i = 0; i < sm->n_hosts; i++) {
-			struct host *h = &sm->hosts[i];
+	switches(sm, 2);
+	sm->port_step = 1;
+	for (i = 0; i < 2; i++) {
+		struct node *n = &sm->switches[i];
 
-			h->plane_nic[k] = sim_link(sm, &h->node, sw, gbps,
-						   delay_ns);
-			h->plane_nic[k]->owner = h;
-			sw->down[i] = sim_link(sm, sw, &h->node, gbps,
-					       delay_ns);
+		n->route = route_lanes;
+		n->n_up = lanes;
+		n->n_down = 1;
+		n->up = link_array(lanes);
+		n->down = link_array(1);
+		nic(sm, i, n, gbps, delay_ns);
+		n->down[0] = sim_link(sm, &sm->hosts[i].node, gbps, delay_ns);
+		for (k = 0; k < lanes; k++)
+			n->up[k] = sim_link(sm, &sm->switches[!i], gbps / lanes,
+					    delay_ns);
+	}
+	base_rtt(sm, 3, gbps, delay_ns);
+}
+
+static int route_clos(struct sim *sm, struct node *n, const struct packet *p,
+		      struct link **out)
+{
+	u32 hosts = sm->switches[0].n_down, leaf = p->dst / hosts;
+
+	if (n->level)
+		*out = n->down[leaf];
+	else if ((u32)n->idx == leaf)
+		*out = n->down[p->dst % hosts];
+	else
+		*out = n->up[ecmp(n, p, n->n_up)];
+	return 0;
+}
+
+/**
+ * topo_clos - leaves and spines
+ * @sm: simulation of @leaves * @hosts hosts
+ * @leaves: switches with hosts
+ * @hosts: of each
+ * @spines: switches, each with a link to every leaf
+ * @gbps: rate of all links
+ * @delay_ns: of each
+ */
+void topo_clos(struct sim *sm, u32 leaves, u32 hosts, u32 spines, double gbps,
+	       u64 delay_ns)
+{
+	u32 i, k;
+
+	switches(sm, leaves + spines);
+	for (i = 0; i < sm->n_switches; i++) {
+		struct node *n = &sm->switches[i];
+
+		n->route = route_clos;
+		n->level = i >= leaves;
+		n->n_down = n->level ? leaves : hosts;
+		n->n_up = n->level ? 0 : spines;
+		n->down = link_array(n->n_down);
+		n->up = link_array(n->n_up);
+	}
+	for (i = 0; i < sm->n_hosts; i++) {
+		struct node *n = &sm->switches[i / hosts];
+
+		nic(sm, i, n, gbps, delay_ns);
+		n->down[i % hosts] = sim_link(sm, &sm->hosts[i].node, gbps,
+					      delay_ns);
+	}
+	for (i = 0; i < leaves; i++) {
+		for (k = 0; k < spines; k++) {
+			struct node *leaf = &sm->switches[i];
+			struct node *spine = &sm->switches[leaves + k];
+
+			leaf->up[k] = sim_link(sm, spine, gbps, delay_ns);
+			spine->down[i] = sim_link(sm, leaf, gbps, delay_ns);
 		}
 	}
-	for (i = 0; i < sm->n_hosts; i++)
-		sm->hosts[i].nic = sm->hosts[i].plane_nic[0];
+	base_rtt(sm, 4, gbps, delay_ns);
 }
 
 /*
@@ -235,6 +324,13 @@ static int route_fat(struct sim *sm, struct node *n, const struct packet *p,
 	return 0;
 }
 
+/**
+ * topo_fat_tree - three tiers
+ * @sm: simulation of @k^3 / 4 hosts
+ * @k: ports of a switch
+ * @gbps: rate of all links
+ * @delay_ns: of each
+ */
 void topo_fat_tree(struct sim *sm, u32 k, double gbps, u64 delay_ns)
 {
 	u32 k2 = k / 2, n_edge = k * k2, n_agg = k * k2, n_core = k2 * k2;
@@ -249,13 +345,13 @@ void topo_fat_tree(struct sim *sm, u32 k, double gbps, u64 delay_ns)
 		n->n_down = n->level == 2 ? k : k2;
 		n->n_up = n->level == 2 ? 0 : k2;
 		n->down = link_array(n->n_down);
-		n->up = link_array(n->n_up ? n->n_up : 1);
+		n->up = link_array(n->n_up);
 	}
 	for (i = 0; i < sm->n_hosts; i++) {
 		struct node *e = &sm->switches[i / k2];
 
 		nic(sm, i, e, gbps, delay_ns);
-		e->down[i % k2] = sim_link(sm, e, &sm->hosts[i].node, gbps,
+		e->down[i % k2] = sim_link(sm, &sm->hosts[i].node, gbps,
 					   delay_ns);
 	}
 	for (pod = 0; pod < k; pod++) {
@@ -266,8 +362,8 @@ void topo_fat_tree(struct sim *sm, u32 k, double gbps, u64 delay_ns)
 				struct node *a = &sm->switches[n_edge +
 							       pod * k2 + j];
 
-				e->up[j] = sim_link(sm, e, a, gbps, delay_ns);
-				a->down[i] = sim_link(sm, a, e, gbps,
+				e->up[j] = sim_link(sm, a, gbps, delay_ns);
+				a->down[i] = sim_link(sm, e, gbps,
 						      delay_ns);
 			}
 		}
@@ -278,38 +374,57 @@ void topo_fat_tree(struct sim *sm, u32 k, double gbps, u64 delay_ns)
 				struct node *c = &sm->switches[n_edge + n_agg +
 							       j * k2 + i];
 
-				a->up[i] = sim_link(sm, a, c, gbps, delay_ns);
-				c->down[pod] = sim_link(sm, c, a, gbps,
+				a->up[i] = sim_link(sm, c, gbps, delay_ns);
+				c->down[pod] = sim_link(sm, a, gbps,
 							delay_ns);
 			}
 		}
 	}
+	base_rtt(sm, 6, gbps, delay_ns);
 }
 
-/* Queues of all links but the hosts' own; loss on all. */
-void topo_queues(struct sim *sm, u32 limit, u32 mark, u32 loss)
+/**
+ * topo_queues - bound and mark the queues of the switches
+ * @sm: simulation, with its links
+ * @q: bounds
+ *
+ * A host's own queue is short by itself: see host.c.
+ */
+void topo_queues(struct sim *sm, const struct queue_cfg *q)
 {
 	u32 i;
 
-	for (i = 0; i < sm->n_links; i++) {
-		struct link *l = sm->links[i];
-
-		l->loss = loss;
-		if (l->owner)
-			continue;
-		l->limit = limit;
-		l->mark = mark;
-	}
+	for (i = 0; i < sm->n_links; i++)
+		if (!sm->links[i]->owner)
+			sm->links[i]->q = *q;
 }
 
-double jain(const double *x, u32 n)
+/**
+ * topo_impair - damage what hosts send
+ * @sm: simulation, with its links
+ * @im: how
+ *
+ * On the first link of each route, so that every packet, of data or not, is
+ * exposed to it once.
+ */
+void topo_impair(struct sim *sm, const struct impair *im)
 {
-	double s = 0, q = 0;
 	u32 i;
 
-	for (i = 0; i < n; i++) {
-		s += x[i];
-		q += x[i] * x[i];
-	}
-	return q ? s * s / (n * q) : 0;
+	for (i = 0; i < sm->n_hosts; i++)
+		sm->hosts[i].nic->im = *im;
+}
+
+/**
+ * topo_edge - the switch of a host
+ * @sm: simulation
+ * @host: index
+ *
+ * Return: the switch, or NULL in a topology without one.
+ */
+struct node *topo_edge(struct sim *sm, u32 host)
+{
+	struct node *n = sm->hosts[host].nic->to;
+
+	return n->host < 0 ? n : NULL;
 }
