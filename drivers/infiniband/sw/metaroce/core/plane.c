@@ -21,11 +21,11 @@
  * used for anything new.
  *
  * A plane falls silent if two of its paths do so within a round trip, or one
- * twice in a row, while no other of its paths is heard; but not the last that is up, since nothing is gained by leaving
- * it. Then all its paths re-home at once to the others: same ids, same PSNs, so
- * nothing is lost or placed twice, and no stream notices (rules 33, 34). When it
- * is back they go home one by one, each when nothing of it is outstanding: so
- * nothing is sent twice for that.
+ * twice in a row, while no other of its paths is heard; but not the last that is
+ * up, since nothing is gained by leaving it. Then all its paths re-home at once to
+ * the others: same ids, same PSNs, so nothing is lost or placed twice, and no
+ * stream notices (rules 33, 34). When it is back they go home one by one, each
+ * when nothing of it is outstanding: so nothing is sent twice for that.
  */
 #include "internal.h"
 
