@@ -266,8 +266,8 @@ void side_check(struct side *sd)
 			check_path_rx(sd, sd->c.rx[i], i);
 	fuzz_require(rests || sd->c.rest_at != MROCE_NEVER,
 		     "nobody looks whether memory is used");
-	fuzz_require(sd->c.window_x256 == window, "windows %u, counted %u",
-		     window, sd->c.window_x256);
+	fuzz_require(sd->c.plane0.window_x256 == window, "windows %u, counted %u",
+		     window, sd->c.plane0.window_x256);
 	fuzz_require(sd->c.n_lost == lost, "%u lost, counted %u", lost,
 		     sd->c.n_lost);
 	for (i = 0; i < SIDE_STREAMS; i++) {

@@ -507,14 +507,14 @@ static void check_conn(struct sim *sm, const struct mroce_conn *c)
 	NONE(sm, c->n_lost);
 	NONE(sm, c->nak_n);
 	NONE(sm, c->n_touched);
-	NONE(sm, c->backlogged);
+	NONE(sm, c->plane0.backlogged);
 	for (i = 0; i < c->n_tx; i++) {
 		NONE(sm, c->tx[i]->nxt - c->tx[i]->una);
 		NONE(sm, c->tx[i]->inflight);
 		NONE(sm, c->tx[i]->n_lost);
 		NONE(sm, bitmap_weight(c->tx[i]->out, MROCE_PATH_WINDOW));
 	}
-	for (i = 0; i < MROCE_MAX_PATHS; i++)
+	for (i = 0; i < c->rx_room; i++)
 		if (c->rx[i])
 			NONE(sm, c->rx[i]->n_placing);
 }
