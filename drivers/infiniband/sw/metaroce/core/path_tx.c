@@ -547,6 +547,17 @@ static bool heard_elsewhere(const struct mroce_conn *c,
 }
 
 /*
+ * Each port is another route, tried for the first time: several of them may be bad,
+ * one after the other, before that says anything of the peer. So the first
+ * ones do not make the next one wait longer (rule 33).
+ */
+static void path_back_off(struct mroce_path_tx *p, u8 free)
+{
+	if (p->backoff < free || p->rehomes >= MROCE_FREE_REHOMES)
+		p->backoff += p->backoff < U8_MAX;
+}
+
+/*
  * Normal -> (silence) -> tail probe -> (silence) -> another port if the peer
  * is heard elsewhere, else RTO; from the second RTO on another port too.
  */
@@ -574,15 +585,13 @@ static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		   elapsed(now, p->rehome_ns) >= path_rto_backed_ns(p)) {
 		mroce_conn_rehome(c, p, now);
 		p->tlp_sent_ns = now;
-		if (p->backoff < U8_MAX)
-			p->backoff++;
+		path_back_off(p, 0);
 	} else {
 		cnt_inc(c, MROCE_CNT_RTO);
 		c->cc->on_rto(c, p);
 		MROCE_TRACE(rto, c, p,
 			    (u32)div_u64(path_rto_backed_ns(p), US));
-		if (p->backoff < U8_MAX)
-			p->backoff++;
+		path_back_off(p, 2);
 		if (p->backoff >= 2)
 			mroce_conn_rehome(c, p, now);
 		path_probe(c, p, now);
