@@ -37,6 +37,7 @@
 #define HEAVY_LOSS	4		/* one in so many packets of a round */
 #define QUEUE_MIN_NS	(100 * US)
 #define DEEP_MIN_NS	MS		/* more than a fabric's switch queues */
+#define PART_BITS	8		/* of struct mroce_cc_path's part */
 #define RTT_NONE	U32_MAX
 #define SHARED_ROUNDS	64		/* remember that a deep queue is shared */
 
@@ -114,6 +115,20 @@ static void aimd_round(struct mroce_cc_path *cc, u32 nxt)
 	cc->round_psn = nxt;
 }
 
+/*
+ * What @acked packets add to a path's window if the sum of them is @w. An ACK may
+ * be for one packet and the window be of thousands: what is less than a unit of
+ * the window is kept for the next.
+ */
+static u32 aimd_share(struct mroce_cc_path *cc, u32 acked, u32 w)
+{
+	u64 more = ((u64)acked * CWND_ONE * CWND_ONE) << PART_BITS;
+
+	more = div_u64(more, w) + cc->part;
+	cc->part = more & (BIT(PART_BITS) - 1);
+	return (u32)(more >> PART_BITS);
+}
+
 static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 			const struct mroce_cc_sample *sa)
 {
@@ -151,9 +166,10 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 	w = mroce_plane_of(c, p->plane)->window_x256;
 	if (cc->shared)
 		w *= aimd_paths(c, p->plane);
-	more = sa->acked * CWND_ONE;
-	if (!cc->slow_start)
-		more = (u32)((u64)more * CWND_ONE / w);
+	if (cc->slow_start)
+		more = sa->acked * CWND_ONE;
+	else
+		more = aimd_share(cc, sa->acked, w);
 	path_set_window(c, p, min(cc->cwnd_x256 + more, CWND_MAX));
 }
 

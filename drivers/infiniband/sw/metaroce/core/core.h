@@ -475,6 +475,7 @@ struct mroce_cc_path {
 	bool cut;		/* window was cut in this round */
 	bool slow_start;
 	u8 shared;		/* rounds: a deep queue that others fill, too */
+	u8 part;		/* of a unit of cwnd_x256, x 256 */
 	u32 rtt_us, prior_rtt_us;	/* least of this round and the last */
 };
 

@@ -160,6 +160,34 @@ static void test_cc_shared(struct kunit *test)
 }
 
 /*
+ * An ACK for each packet, and a window of hundreds: each adds less than a 256th of
+ * a packet, and all of them together what one ACK of them would.
+ */
+static void test_cc_large(struct kunit *test)
+{
+	struct cc_test *t = cc_setup(test, 2);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		path_set_window(&t->c, &t->p[i], 200 << 8);
+	/* half of the connection's one packet in a round trip */
+	for (i = 0; i < 4; i++) {
+		u32 grown = cc_growth(t, BASE_NS);
+
+		KUNIT_EXPECT_GE(test, grown, 120);
+		KUNIT_EXPECT_LE(test, grown, 136);
+	}
+	/* and half of that where a deep queue is shared */
+	t->p[0].cc.shared = 64;
+	for (i = 0; i < 4; i++) {
+		u32 grown = cc_growth(t, DEEP_NS);
+
+		KUNIT_EXPECT_GE(test, grown, 60);
+		KUNIT_EXPECT_LE(test, grown, 68);
+	}
+}
+
+/*
  * A queue of 60 packets behind 40 under way, two windows in it; the one is Reno's,
  * in the simplest words. Drops the last packet when full; each round
  * trip is one step. Neither gets less than a third of the other.
@@ -202,6 +230,7 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(test_cc_deep),
 	KUNIT_CASE(test_cc_burst),
 	KUNIT_CASE(test_cc_shared),
+	KUNIT_CASE(test_cc_large),
 	KUNIT_CASE(test_cc_next_to_reno),
 	{}
 };
