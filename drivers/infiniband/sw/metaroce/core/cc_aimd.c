@@ -146,11 +146,12 @@ static void aimd_on_ack(struct mroce_conn *c, struct mroce_path_tx *p,
 		cc->shared = SHARED_ROUNDS;
 		if (!cc->cut)
 			aimd_cut(c, p, ALPHA_ONE);
-	} else if (!cc->cut && sa->marked)
+	} else if (!cc->cut && sa->marked) {
 		aimd_cut(c, p, cc->alpha_x1024);
-	else if (!cc->cut && cc->lost > 8 &&
-		 cc->lost > (cc->acked + cc->lost) / HEAVY_LOSS)
+	} else if (!cc->cut && cc->lost > 8 &&
+		   cc->lost > (cc->acked + cc->lost) / HEAVY_LOSS) {
 		aimd_cut(c, p, ALPHA_ONE);
+	}
 
 	if (mroce_seq_after(sa->una, cc->round_psn))
 		aimd_round(cc, sa->nxt);
