@@ -448,8 +448,11 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 			 !lost_before;
 	c->cc->on_ack(c, p, &sa);
 
-	/* The path was heard: the clock of silence starts anew. */
-	p->last_tx_ns = now;
+	/* The path was heard: the clock of silence starts anew. A copy of an old
+	 * ACK makes a path that is idle no less so.
+	 */
+	if (sa.acked || p->una != p->nxt)
+		p->last_tx_ns = now;
 	path_arm(c, p);
 }
 

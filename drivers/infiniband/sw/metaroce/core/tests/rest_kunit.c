@@ -188,6 +188,55 @@ static void test_answer_at_rest(struct kunit *test)
 	pair_free(p);
 }
 
+/*
+ * Copies of an old ACK, now and then for minutes: they acknowledge nothing, so the
+ * path is as idle as without them. It rests, its window is an old one, and after
+ * the stamps have come around the RTT is measured as ever.
+ */
+static void test_old_acks_at_rest(struct kunit *test)
+{
+	struct pair *p = used_pair(test, 65);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_path_tx *tx = c->tx[0];
+	struct mroce_pkt pkt = {
+		.type = MROCE_T_ACK,
+		.opcode = MROCE_ACK_SHORT,
+		.conn = c->id,
+		.tag = c->tag,
+		.psn = tx->nxt - 1,
+		.epoch = tx->epoch,
+		.ack.echo_ts = tx->echo_ts,
+		.ack.n_recv = tx->n_recv,
+		.ack.n_ce = tx->n_ce,
+	};
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, tx->una, tx->nxt);
+	for (i = 0; i < 300; i++) {
+		pair_run(p, SEC / 2, NULL);
+		forge_rx(p, 0, &pkt, NULL);
+		KUNIT_EXPECT_TRUE(test, i < 6 || !tx->slot);
+	}
+	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_RX_BADACK], 0ULL);
+	/* before the round trip can be over: it was seen to be idle */
+	for (i = 0; i < 10; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 4000, 0, false);
+	pair_pump(p, 0);
+	KUNIT_EXPECT_NE(test, tx->una, tx->nxt);
+	for (i = 0; i < c->n_tx; i++) {
+		tx = c->tx[i];
+		if (tx->una == tx->nxt)
+			continue;
+		KUNIT_EXPECT_TRUE(test, tx->stale);
+		KUNIT_EXPECT_LE(test, tx->cc.cwnd_x256, 4U << 8);
+	}
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	for (i = 0; i < c->n_tx; i++)
+		KUNIT_EXPECT_FALSE(test, c->tx[i]->stale);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
 /* What is outstanding keeps its slots, however long. */
 static void test_no_rest_before_ack(struct kunit *test)
 {
@@ -282,6 +331,7 @@ static struct kunit_case rest_cases[] = {
 	KUNIT_CASE(test_idle_bytes),
 	KUNIT_CASE(test_rest_and_wake),
 	KUNIT_CASE(test_answer_at_rest),
+	KUNIT_CASE(test_old_acks_at_rest),
 	KUNIT_CASE(test_no_rest_before_ack),
 #ifndef __KERNEL__
 	KUNIT_CASE(test_no_memory_to_wake),
