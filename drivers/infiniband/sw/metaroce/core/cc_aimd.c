@@ -3,7 +3,7 @@
  * Congestion control: ECN AIMD per path, coupled over the connection.
  *
  * DCTCP's estimate of the marked fraction with g = 1/16; at most one cut per
- * round; the additive increase is one packet per RTT, *connection* and plane, a
+ * RTT; the additive increase is one packet per RTT, *connection* and plane, a
  * path's share being its share of the window, so 32 paths are no more aggressive
  * than one (rule 48). Planes have no bottleneck in common, so none holds back
  * another. A lone loss without marks costs only the lost packet: random loss is
@@ -58,6 +58,10 @@ static void aimd_path_init(struct mroce_conn *c, struct mroce_path_tx *p)
 	p->cc.prior_rtt_us = RTT_NONE;
 }
 
+/*
+ * The round goes on until something is acknowledged that was sent after the cut: what
+ * was under way speaks of the same queue, and must not cut again.
+ */
 static void aimd_cut(struct mroce_conn *c, struct mroce_path_tx *p,
 		     u32 by_x1024)
 {
@@ -67,6 +71,7 @@ static void aimd_cut(struct mroce_conn *c, struct mroce_path_tx *p,
 	path_set_window(c, p, max(cc->cwnd_x256 - less, CWND_MIN));
 	cc->slow_start = false;
 	cc->cut = true;
+	cc->round_psn = p->nxt;
 }
 
 /* No packet of the last round, or of this one so far, has met a short queue. */

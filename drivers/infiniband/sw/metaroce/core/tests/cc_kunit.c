@@ -116,6 +116,48 @@ static void test_cc_deep(struct kunit *test)
 	}
 }
 
+/* One packet of the first path is acknowledged. */
+static void cc_ack(struct cc_test *t, u64 rtt_ns, u32 marked)
+{
+	struct mroce_path_tx *p = &t->p[0];
+	struct mroce_cc_sample sa = {
+		.acked = 1,
+		.marked = marked,
+		.rtt_ns = rtt_ns,
+		.prior_inflight = WINDOW,
+	};
+
+	p->una++;
+	sa.una = p->una;
+	sa.nxt = p->nxt;
+	mroce_cc_aimd.on_ack(&t->c, p, &sa);
+}
+
+/*
+ * A queue overflows for a moment when a round of ours is about to end: what was
+ * under way then says so for one round trip, and that is one signal.
+ */
+static void test_cc_once_per_rtt(struct kunit *test)
+{
+	u32 early;
+
+	for (early = 0; early < WINDOW; early++) {
+		struct cc_test *t = cc_setup(test, 1);
+		struct mroce_path_tx *p = &t->p[0];
+		u32 i, had;
+
+		cc_rounds(t, 2, DEEP_NS);
+		for (i = 0; i < early; i++) {
+			p->nxt++;
+			cc_ack(t, DEEP_NS, 0);
+		}
+		had = p->cc.cwnd_x256;
+		for (i = p->nxt - p->una; i; i--)
+			cc_ack(t, DEEP_NS, 1);
+		KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, had / 2);
+	}
+}
+
 /* One packet that met no queue: it does not stand. */
 static void test_cc_burst(struct kunit *test)
 {
@@ -228,6 +270,7 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(test_cc_random_loss),
 	KUNIT_CASE(test_cc_few_marks),
 	KUNIT_CASE(test_cc_deep),
+	KUNIT_CASE(test_cc_once_per_rtt),
 	KUNIT_CASE(test_cc_burst),
 	KUNIT_CASE(test_cc_shared),
 	KUNIT_CASE(test_cc_large),
