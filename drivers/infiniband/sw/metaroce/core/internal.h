@@ -260,6 +260,7 @@ bool stream_rx_wanted(const struct mroce_stream *s,
 bool stream_rx_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 			u64 now);
 void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
+bool stream_rx_rest(struct mroce_stream *s);
 void stream_rx_reset(struct mroce_stream *s);
 void stream_rx_close(struct mroce_stream *s, bool all);
 

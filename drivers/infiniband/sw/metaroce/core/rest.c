@@ -9,6 +9,7 @@
  *
  *   slots of a path, sending	first packet -> all acknowledged, and a rest
  *   ring of NAKs		first NAK -> none waits, and a rest
+ *   chunk of messages		first one received -> none is on its way, and a rest
  *   spare chunk of messages	recycled -> a rest
  *   tables of paths		grow with the highest path; stay
  *
@@ -103,6 +104,7 @@ bool rest_nak_ring(struct mroce_conn *c)
  */
 void rest_timer(struct mroce_conn *c, u64 now)
 {
+	struct mroce_stream *s;
 	int i;
 
 	if (now < c->rest_at)
@@ -121,8 +123,6 @@ void rest_timer(struct mroce_conn *c, u64 now)
 		mroce_free(p->slot);
 		p->slot = NULL;
 	}
-	if (!c->nak && !c->spare)
-		return;
 	if (c->nak_n || elapsed(now, c->last_heard_ns) < MROCE_REST_NS) {
 		rest_arm(c, now);
 		return;
@@ -131,6 +131,9 @@ void rest_timer(struct mroce_conn *c, u64 now)
 	mroce_free(c->spare);
 	c->nak = NULL;
 	c->spare = NULL;
+	list_for_each_entry(s, &c->streams, node)
+		if (!stream_rx_rest(s))
+			rest_arm(c, now);
 }
 
 /* The incarnation ends. */

@@ -45,6 +45,7 @@ static struct mroce_rmsg *rmsg_get(struct mroce_stream *s, u32 msn)
 			cnt_inc(c, MROCE_CNT_NOMEM);
 			return NULL;
 		}
+		rest_arm(c, c->last_heard_ns);
 	}
 	return *e + msn % MROCE_RMSG_CHUNK;
 }
@@ -80,6 +81,27 @@ void stream_rx_reset(struct mroce_stream *s)
 		mroce_free(s->chunk[i]);
 		s->chunk[i] = NULL;
 	}
+}
+
+/*
+ * Nothing has come for a while: the chunk that the next messages would use is given
+ * back, if none is on its way. False: one is.
+ */
+bool stream_rx_rest(struct mroce_stream *s)
+{
+	struct mroce_rmsg **chunk = chunk_of(s, s->msn_rcv);
+	int i;
+
+	if (s->rx_state == MROCE_RX_ERR) {
+		stream_rx_reset(s);	/* none is looked at any more */
+		return true;
+	}
+	for (i = 0; *chunk && i < MROCE_RMSG_CHUNK; i++)
+		if ((*chunk)[i].state != MROCE_R_NONE)
+			return false;
+	mroce_free(*chunk);
+	*chunk = NULL;
+	return true;
 }
 
 static enum stream_verdict refuse(struct mroce_conn *c,

@@ -14,6 +14,7 @@
 
 static u64 held_bytes(const struct mroce_conn *c)
 {
+	const struct mroce_stream *s;
 	u64 n = sizeof(*c);
 	int i;
 
@@ -29,6 +30,10 @@ static u64 held_bytes(const struct mroce_conn *c)
 		n += MROCE_NAK_RING * sizeof(*c->nak);
 	if (c->spare)
 		n += MROCE_RMSG_CHUNK * sizeof(*c->spare);
+	list_for_each_entry(s, &c->streams, node)
+		for (i = 0; i < MROCE_RMSG_CHUNKS; i++)
+			if (s->chunk[i])
+				n += MROCE_RMSG_CHUNK * sizeof(*s->chunk[i]);
 	return n;
 }
 
@@ -263,6 +268,48 @@ static void test_no_rest_before_ack(struct kunit *test)
 	pair_free(p);
 }
 
+/* Nor does a rest forget a message that waits for an earlier one. */
+static void test_no_rest_of_messages(struct kunit *test)
+{
+	struct pair *p = used_pair(test, 66);
+	struct mroce_conn *c = &p->side[1].c;
+	struct tstream *to = pair_ts(p, 1, 0);
+	u8 late[] = "too late", old[sizeof(late)];
+	struct mroce_pkt pkt;
+	u32 i, n = 0;
+
+	pair_run(p, 3 * SEC, NULL);
+	for (i = 0; i < MROCE_RMSG_CHUNKS; i++)
+		KUNIT_EXPECT_NULL(test, to->s.chunk[i]);
+
+	memcpy(old, to->mem + 4096, sizeof(old));
+	pkt = forge_write(p, 1, 0, to->s.msn_rcv + 1, 4096, sizeof(late));
+	KUNIT_ASSERT_TRUE(test, forge_accept(p, 1, &pkt, late));
+	pair_run(p, 5 * SEC, NULL);
+	for (i = 0; i < MROCE_RMSG_CHUNKS; i++)
+		n += !!to->s.chunk[i];
+	KUNIT_EXPECT_EQ(test, n, 1U);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(to->mem + 4096, old, sizeof(old)));
+	KUNIT_EXPECT_LE(test, mroce_conn_deadline(c), p->now + 2 * SEC);
+
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(to->mem + 4096, late, sizeof(late)));
+	pair_run(p, 3 * SEC, NULL);
+	for (i = 0; i < MROCE_RMSG_CHUNKS; i++)
+		KUNIT_EXPECT_NULL(test, to->s.chunk[i]);
+
+	/* a stream that has failed has nothing to wait for */
+	pkt = forge_write(p, 1, 0, to->s.msn_rcv + 1, 4096, sizeof(late));
+	KUNIT_ASSERT_TRUE(test, forge_accept(p, 1, &pkt, late));
+	mroce_stream_error(&to->s, p->now);
+	pair_run(p, 3 * SEC, NULL);
+	for (i = 0; i < MROCE_RMSG_CHUNKS; i++)
+		KUNIT_EXPECT_NULL(test, to->s.chunk[i]);
+	KUNIT_EXPECT_EQ(test, c->rest_at, MROCE_NEVER);
+	pair_free(p);
+}
+
 #ifndef __KERNEL__
 static int slots_left;
 
@@ -333,6 +380,7 @@ static struct kunit_case rest_cases[] = {
 	KUNIT_CASE(test_answer_at_rest),
 	KUNIT_CASE(test_old_acks_at_rest),
 	KUNIT_CASE(test_no_rest_before_ack),
+	KUNIT_CASE(test_no_rest_of_messages),
 #ifndef __KERNEL__
 	KUNIT_CASE(test_no_memory_to_wake),
 #endif
