@@ -37,6 +37,7 @@
 #define HEAVY_LOSS	4		/* one in so many packets of a round */
 #define QUEUE_MIN_NS	(100 * US)
 #define DEEP_MIN_NS	MS		/* more than a fabric's switch queues */
+#define DEEP_PART	16		/* of the RTT, which may have been measured in it */
 #define PART_BITS	8		/* of struct mroce_cc_path's part */
 #define RTT_NONE	U32_MAX
 #define SHARED_ROUNDS	64		/* remember that a deep queue is shared */
@@ -78,7 +79,7 @@ static void aimd_cut(struct mroce_conn *c, struct mroce_path_tx *p,
 static bool aimd_deep_queue(const struct mroce_path_tx *p)
 {
 	const struct mroce_cc_path *cc = &p->cc;
-	u64 room = max_t(u64, p->min_rtt_ns / 4, DEEP_MIN_NS);
+	u64 room = max_t(u64, p->min_rtt_ns / DEEP_PART, DEEP_MIN_NS);
 
 	return cc->rtt_us != RTT_NONE && p->min_rtt_ns &&
 	       min(cc->rtt_us, cc->prior_rtt_us) * US > p->min_rtt_ns + room;

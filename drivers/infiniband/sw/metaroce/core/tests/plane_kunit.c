@@ -188,8 +188,7 @@ static void test_proof(struct kunit *test)
 				      p->now));
 	KUNIT_EXPECT_EQ(test, p->side[1].c.cnt[MROCE_CNT_RX_PLANE],
 			dropped + 1);
-	KUNIT_EXPECT_NULL(test, mroce_path_rx_of(&p->side[1].c,
-						    FORGED_PATH));
+	KUNIT_EXPECT_NULL(test, mroce_path_rx_of(&p->side[1].c, FORGED_PATH));
 
 	p->net.dead_planes = 0;
 	KUNIT_EXPECT_TRUE(test, pair_run(p, 7 * SEC, all_up));
