@@ -12,6 +12,7 @@
 #include "transport.h"
 
 #define NIC_QUEUE	2		/* packets of data waiting */
+#define PLANE_QUEUE	16		/* packets for each plane, in all their queues */
 
 /**
  * xcalloc - memory, or the end
@@ -49,12 +50,19 @@ void *grow(void *p, u32 *max, u32 n, size_t size)
 	return p;
 }
 
+/* Planes share the bound on what is in local queues, as in the kernel. */
 static bool nic_room(const struct host *h)
 {
+	u32 planes = h->sm->n_planes, k, bytes = 0;
 	const struct packet *p;
 	int n = 0;
 
-	for (p = h->nic->head; p; p = p->next)
+	if (planes > 1) {
+		for (k = 0; k < planes; k++)
+			bytes += h->nic[k]->queued;
+		return bytes < planes * PLANE_QUEUE * h->sm->mtu;
+	}
+	for (p = h->nic[0]->head; p; p = p->next)
 		if (p->data && ++n >= NIC_QUEUE)
 			return false;
 	return true;

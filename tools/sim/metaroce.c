@@ -228,6 +228,7 @@ static void emit(struct end *e, const struct mroce_txd *txd)
 	struct watch *w = e->h->sm->watch;
 
 	p->sport = txd->sport;
+	p->plane = txd->plane;
 	p->ect = txd->ect;
 	p->data = txd->type == MROCE_T_DATA;
 	p->hdr_len = txd->lin_len;
@@ -235,7 +236,7 @@ static void emit(struct end *e, const struct mroce_txd *txd)
 	memcpy(p->hdr, txd->lin, p->hdr_len);
 	if (w)
 		w->packet(e->h->sm, p, "sent");
-	link_send(e->h->sm, e->h->nic, p);
+	link_send(e->h->sm, e->h->nic[txd->plane], p);
 }
 
 static void m_tx_now(struct end *e)
@@ -275,7 +276,9 @@ static void m_timer(struct end *e)
 
 static void m_rx(struct host *h, struct packet *p)
 {
-	struct mroce_rx_meta meta = { .sport = p->sport, .ce = p->ce };
+	struct mroce_rx_meta meta = {
+		.sport = p->sport, .ce = p->ce, .plane = p->plane,
+	};
 	struct sim *sm = h->sm;
 	struct mroce_claim cl;
 	struct mroce_pkt pkt;
@@ -304,6 +307,25 @@ static void m_rx(struct host *h, struct packet *p)
 
 /* ---- flows -------------------------------------------------------------------------- */
 
+/* All hosts have the same planes: an address is a plane and a host. */
+static void end_planes(struct mend *me)
+{
+	struct mroce_plane_own own[MROCE_MAX_PLANES] = {};
+	struct host *h = me->e.h;
+	u32 k;
+
+	for (k = 0; k < h->sm->n_planes; k++) {
+		own[k].joined = true;
+		own[k].carrier = true;
+		own[k].addr[0] = 0xfd;
+		own[k].addr[1] = k;
+		put_unaligned_be16(h->idx, own[k].addr + 14);
+		if (!h->sm->no_hints)
+			own[k].share = &h->share[k];
+	}
+	mroce_conn_set_planes(&me->c, own, clock_ns(h->sm));
+}
+
 static struct mend *mend_get(struct sim *sm, u16 host, u16 peer)
 {
 	struct mroce_conn_cfg cfg = {
@@ -314,6 +336,7 @@ static struct mend *mend_get(struct sim *sm, u16 host, u16 peer)
 	struct host *h = &sm->hosts[host];
 	struct end *e = host_end(h, peer);
 	struct mend *me;
+	u32 k;
 
 	if (e)
 		return to_mend(e);
@@ -323,9 +346,13 @@ static struct mend *mend_get(struct sim *sm, u16 host, u16 peer)
 	if (mroce_conn_init(&me->c, &end_ops, &cfg, clock_ns(sm)))
 		abort();
 	if (!sm->no_hints) {
-		h->share.kbps = 8000000000ULL / h->nic->ps_per_byte;
-		me->c.plane0.share = &h->share;
+		for (k = 0; k < sm->n_planes; k++)
+			h->share[k].kbps = 8000000000ULL /
+					   h->nic[k]->ps_per_byte;
+		me->c.plane0.share = &h->share[0];
 	}
+	if (sm->n_planes > 1)
+		end_planes(me);
 	return me;
 }
 
@@ -409,20 +436,22 @@ static void m_end_free(struct end *e)
 
 static double m_allowed_gbps(struct flow *flow)
 {
-	const struct mroce_conn *c = &((struct mflow *)flow)->e->c;
-	double rate = 0;
+	struct mroce_conn *c = &((struct mflow *)flow)->e->c;
+	double gbps[MROCE_MAX_PLANES] = {}, sum = 0, pace;
 	int i;
 
 	for (i = 0; i < c->n_tx; i++) {
 		const struct mroce_path_tx *p = c->tx[i];
 
 		if (p->srtt_ns)
-			rate += (p->cc.cwnd_x256 >> 8) *
+			gbps[p->plane] += (p->cc.cwnd_x256 >> 8) *
 				(double)flow->sm->mtu * 8 / p->srtt_ns;
 	}
-	if (c->plane0.pace_kbps && rate > c->plane0.pace_kbps / 1e6)
-		rate = c->plane0.pace_kbps / 1e6;
-	return rate;
+	for (i = 0; i < flow->sm->n_planes; i++) {
+		pace = mroce_plane_of(c, i)->pace_kbps / 1e6;
+		sum += pace && gbps[i] > pace ? pace : gbps[i];
+	}
+	return sum;
 }
 
 static void m_stats(struct sim *sm, struct transport_stats *st)

@@ -157,6 +157,11 @@ def plot_planes(records, directory):
     for transport, points in lines.items():
         points.sort()
         ax.plot(*zip(*points), **style(transport))
+    planes, one = min(p for line in lines.values() for p in line)
+    x = sorted({p for line in lines.values() for p, _ in line})
+    ax.plot(x, [one / planes * k for k in x], color="#222222", linewidth=0.8,
+            zorder=5, label="linear")
+    ax.set_xticks(x)
     ax.set_xlabel("planes")
     ax.set_ylabel("goodput, Gb/s")
     ax.set_ylim(bottom=0)

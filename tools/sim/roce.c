@@ -199,7 +199,7 @@ static void qp_emit(struct rqp *q, u64 psn)
 	q->last_ns = sm->now;
 	q->last_bytes = p->len + L3_LEN + ETH_OVERHEAD;
 	dcqcn_sent(&q->cc, q->last_bytes, sm->now);
-	link_send(sm, q->e.h->nic, p);
+	link_send(sm, q->e.h->nic[0], p);
 }
 
 static void qp_arm(struct rqp *q)
@@ -343,7 +343,7 @@ static void qp_answer(struct rqp *q, u8 type, u64 psn, u32 sack)
 	p->roce.psn = psn & PSN_MASK;
 	p->roce.sack = sack;
 	q->unacked = 0;
-	link_send(q->e.h->sm, q->e.h->nic, p);
+	link_send(q->e.h->sm, q->e.h->nic[0], p);
 }
 
 /* A packet in its turn. */
@@ -448,7 +448,7 @@ static struct rqp *qp_new(struct sim *sm, u16 host, u16 peer, bool sr)
 {
 	struct host *h = &sm->hosts[host];
 	struct rqp *q = xcalloc(1, sizeof(*q));
-	double bps = 8e12 / h->nic->ps_per_byte;
+	double bps = 8e12 / h->nic[0]->ps_per_byte;
 
 	host_add_end(h, &q->e, peer);
 	q->sr = sr;

@@ -10,6 +10,20 @@
 
 #define OUTAGE_PART	.87	/* of the rate before the fault: it is over */
 
+/**
+ * run_keep - memory that ends with the run
+ * @r: run
+ * @size: bytes
+ *
+ * Return: zeroed memory.
+ */
+void *run_keep(struct run *r, size_t size)
+{
+	r->kept = grow(r->kept, &r->max_kept, r->n_kept, sizeof(*r->kept));
+	r->kept[r->n_kept] = xcalloc(1, size);
+	return r->kept[r->n_kept++];
+}
+
 /* ---- faults ------------------------------------------------------------------------ */
 
 /* The other direction of a cable between switches. */
@@ -27,18 +41,38 @@ static struct link *reverse(struct node *from, struct link *l)
 	return NULL;
 }
 
+static void fault_link(struct fault *f, struct link *l)
+{
+	f->link = grow(f->link, &f->max_links, f->n_links, sizeof(*f->link));
+	f->link[f->n_links++] = l;
+}
+
+/* All cables of a plane, those of the hosts first. */
+static void fault_plane(struct sim *sm, struct fault *f)
+{
+	u32 i, k = f->where[0];
+
+	for (i = 0; i < sm->n_hosts; i++)
+		fault_link(f, sm->hosts[i].nic[k]);
+	for (i = 0; i < sm->n_hosts && !f->one_way; i++)
+		fault_link(f, sm->switches[k].down[i]);
+}
+
 static void fault_find(struct sim *sm, struct fault *f)
 {
+	struct link *out = NULL, *in = NULL;
 	struct node *n = NULL;
-	u32 i, k = f->where[1];
+	u32 k = f->where[1], i;
 
 	switch (f->place) {
 	case AT_NIC:
-		f->link[0] = sm->hosts[f->where[0]].nic;
-		n = f->link[0]->to;
-		f->link[1] = n->host >= 0 ? sm->hosts[n->host].nic :
-			     n->down[f->where[0] % n->n_down];
-		return;
+		if (f->where[0] >= sm->n_hosts)
+			break;
+		out = sm->hosts[f->where[0]].nic[0];
+		n = out->to;
+		in = n->host >= 0 ? sm->hosts[n->host].nic[0] :
+				    n->down[f->where[0] % n->n_down];
+		break;
 	case AT_BUSIEST:
 		n = topo_edge(sm, f->where[0]);
 		for (k = 0, i = 1; n && i < n->n_up; i++)
@@ -50,20 +84,29 @@ static void fault_find(struct sim *sm, struct fault *f)
 		k = f->where[0];
 		/* both ends number the cables alike */
 		if (sm->n_switches == 2 && k < n->n_up)
-			f->link[1] = sm->switches[1].up[k];
+			in = sm->switches[1].up[k];
 		break;
 	case AT_UPLINK:
 		if (f->where[0] < sm->n_switches)
 			n = &sm->switches[f->where[0]];
 		break;
+	case AT_PLANE:
+		if (sm->n_planes < 2 || f->where[0] >= sm->n_planes)
+			break;
+		fault_plane(sm, f);
+		return;
 	}
-	if (!n || k >= n->n_up) {
+	if (!out && n && k < n->n_up)
+		out = n->up[k];
+	if (!out) {
 		fprintf(stderr, "a fault where no link is\n");
 		exit(2);
 	}
-	f->link[0] = n->up[k];
-	if (f->place != AT_LANE)
-		f->link[1] = reverse(n, f->link[0]);
+	fault_link(f, out);
+	if (!in)
+		in = reverse(n, out);
+	if (in && !f->one_way)
+		fault_link(f, in);
 }
 
 static void fault_end(struct sim *sm, void *arg)
@@ -72,11 +115,13 @@ static void fault_end(struct sim *sm, void *arg)
 	u32 i;
 
 	(void)sm;
-	for (i = 0; i < 2 && f->link[i]; i++) {
+	for (i = 0; i < f->n_links; i++) {
 		f->link[i]->down = false;
 		f->link[i]->ps_per_byte = f->had_ps;
 		f->link[i]->im.loss = f->had_loss;
 	}
+	if (f->place == AT_PLANE && f->kind == FAULT_DOWN)
+		planes_changed(f->r, f->where[0], false);
 }
 
 static void fault_begin(struct sim *sm, void *arg)
@@ -85,11 +130,9 @@ static void fault_begin(struct sim *sm, void *arg)
 	u32 i;
 
 	fault_find(sm, f);
-	if (f->one_way)
-		f->link[1] = NULL;
 	f->had_ps = f->link[0]->ps_per_byte;
 	f->had_loss = f->link[0]->im.loss;
-	for (i = 0; i < 2 && f->link[i]; i++) {
+	for (i = 0; i < f->n_links; i++) {
 		switch (f->kind) {
 		case FAULT_DOWN:
 			f->link[i]->down = true;
@@ -102,6 +145,8 @@ static void fault_begin(struct sim *sm, void *arg)
 			break;
 		}
 	}
+	if (f->place == AT_PLANE && f->kind == FAULT_DOWN)
+		planes_changed(f->r, f->where[0], true);
 	if (f->until_ns)
 		sim_call(sm, f->until_ns, fault_end, f);
 }
@@ -166,6 +211,9 @@ static struct sim *build(const struct scenario *sc, const struct transport *t,
 		break;
 	case TOPO_FAT_TREE:
 		topo_fat_tree(sm, a[0], sc->gbps, sc->delay_ns);
+		break;
+	case TOPO_PLANES:
+		topo_planes(sm, a[0], sc->gbps, sc->delay_ns);
 		break;
 	}
 	topo_queues(sm, &sc->q);
@@ -268,6 +316,10 @@ static void all_metrics(const struct run *r, struct result *res)
 	res->value[METRIC_P99] = flow_percentile(sm, 0, .99) / 1e3;
 	res->value[METRIC_WORST] = flow_percentile(sm, 0, 1) / 1e3;
 	res->value[METRIC_OUTAGE] = r->low_ns / 1e3;
+	res->value[METRIC_LEFT] = r->plane_left;
+	res->value[METRIC_BACK] = r->plane_back;
+	res->value[METRIC_KNOWN] = r->plane_known_ns / 1e3;
+	res->value[METRIC_KNOWN_BACK] = r->plane_known_back_ns / 1e3;
 	res->value[METRIC_SENT] = st.tx_pkts;
 	res->value[METRIC_RETRANSMITTED] = st.retx_pkts;
 	res->value[METRIC_TIMEOUTS] = st.timeouts;
@@ -291,7 +343,6 @@ void scenario_run(const struct scenario *sc, const struct transport *t,
 	struct run r = { .sc = sc, .series = series };
 	clock_t cpu = clock();
 	struct sim *sm;
-	u64 base;
 	u32 i;
 
 	memset(res, 0, sizeof(*res));
@@ -299,6 +350,7 @@ void scenario_run(const struct scenario *sc, const struct transport *t,
 	r.sim = sm;
 	for (i = 0; i < sc->n_faults; i++) {
 		r.fault[i] = sc->fault[i];
+		r.fault[i].r = &r;
 		sim_call(sm, sc->fault[i].at_ns, fault_begin, &r.fault[i]);
 	}
 	sm->latency_on = !sc->warm_ns;
@@ -311,18 +363,20 @@ void scenario_run(const struct scenario *sc, const struct transport *t,
 	} else {
 		sim_run(sm, sc->warm_ns);
 		sm->latency_on = true;
-		base = measured_bytes(&r);
+		r.base_bytes = measured_bytes(&r);
 		for (i = 0; i < r.n_measured; i++)
 			r.flow[i]->base_bytes = r.flow[i]->done_bytes;
 		sim_run(sm, sc->warm_ns + sc->run_ns);
 		res->value[METRIC_GOODPUT] =
-			(double)(measured_bytes(&r) - base) * 8 / sc->run_ns;
+			(double)(measured_bytes(&r) - r.base_bytes) * 8 / sc->run_ns;
 	}
 	all_metrics(&r, res);
 	res->value[METRIC_SECONDS] = (double)(clock() - cpu) / CLOCKS_PER_SEC;
 	for (i = 0; i < r.n_kept; i++)
 		free(r.kept[i]);
 	free(r.kept);
+	for (i = 0; i < sc->n_faults; i++)
+		free(r.fault[i].link);
 	free(r.flow);
 	sim_free(sm);
 }

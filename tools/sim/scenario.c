@@ -121,6 +121,7 @@ static void key_topology(struct parser *p)
 		[TOPO_PAIR] = { "pair", 0 }, [TOPO_STAR] = { "star", 1 },
 		[TOPO_LANES] = { "lanes", 1 }, [TOPO_CLOS] = { "clos", 3 },
 		[TOPO_FAT_TREE] = { "fat-tree", 1 },
+		[TOPO_PLANES] = { "planes", 2 },
 	};
 	u32 i;
 	int k;
@@ -135,6 +136,9 @@ static void key_topology(struct parser *p)
 	p->sc->topo = i;
 	for (k = 0; k < kind[i].args; k++)
 		p->sc->topo_arg[k] = arg(p, 1 + k, plain);
+	if (i == TOPO_PLANES && !p->error &&
+	    (!p->sc->topo_arg[0] || p->sc->topo_arg[0] > MROCE_MAX_PLANES))
+		p->error = "1 to 16 planes";
 	no_more(p, 1 + kind[i].args);
 }
 
@@ -245,13 +249,13 @@ static void key_paths(struct parser *p)
 }
 
 /*
- * fault down|slow N|loss P  busiest H|lane K|uplink LEAF K|nic H
+ * fault down|slow N|loss P  busiest H|lane K|uplink LEAF K|nic H|plane K
  * at T [until T] [one-way]
  */
 static void key_fault(struct parser *p)
 {
 	static const char * const places[] = { "busiest", "lane", "uplink",
-					       "nic" };
+					       "nic", "plane" };
 	struct scenario *sc = p->sc;
 	struct fault *f = &sc->fault[sc->n_faults];
 	int i = 1;
@@ -283,7 +287,7 @@ static void key_fault(struct parser *p)
 		if (is(p, i, places[k]))
 			break;
 	if (k == ARRAY_SIZE(places)) {
-		p->error = "busiest HOST, lane N, uplink LEAF N, or nic HOST";
+		p->error = "busiest HOST, lane N, uplink LEAF N, nic HOST, or plane N";
 		return;
 	}
 	f->place = k;
@@ -324,6 +328,7 @@ static void key_workload(struct parser *p)
 				     { plain, sizes, plain } },
 		[WORK_STALL_ERROR] = { "stall-error", 3,
 				       { plain, sizes, plain } },
+		[WORK_ALL_PAIRS] = { "all-pairs", 2, { sizes, plain } },
 	};
 	struct scenario *sc = p->sc;
 	struct work *w = &sc->work[sc->n_works];

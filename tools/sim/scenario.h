@@ -15,7 +15,7 @@
 enum work_kind {
 	WORK_STREAM, WORK_READ, WORK_PERMUTATION, WORK_INCAST, WORK_ALL_TO_ALL,
 	WORK_ALL_REDUCE, WORK_FAN_OUT, WORK_PING, WORK_STALL_RNR,
-	WORK_STALL_ERROR,
+	WORK_STALL_ERROR, WORK_ALL_PAIRS,
 };
 
 struct work {
@@ -25,7 +25,7 @@ struct work {
 };
 
 enum fault_kind { FAULT_DOWN, FAULT_SLOW, FAULT_LOSS };
-enum fault_place { AT_BUSIEST, AT_LANE, AT_UPLINK, AT_NIC };
+enum fault_place { AT_BUSIEST, AT_LANE, AT_UPLINK, AT_NIC, AT_PLANE };
 
 struct fault {
 	enum fault_kind kind;
@@ -35,7 +35,9 @@ struct fault {
 	u64 at_ns, until_ns;		/* 0: for good */
 	bool one_way;			/* only outwards */
 	/* while it lasts */
-	struct link *link[2];
+	struct run *r;
+	struct link **link;		/* outwards first */
+	u32 n_links, max_links;
 	u64 had_ps;
 	u32 had_loss;
 };
@@ -52,6 +54,10 @@ struct fault {
 	X(P99,		"p99")						\
 	X(WORST,	"worst")					\
 	X(OUTAGE,	"outage")	/* us below 87 % after a fault */ \
+	X(LEFT,		"left")		/* goodput, when a plane is dead */ \
+	X(BACK,		"back")		/* the same, when it is back */	\
+	X(KNOWN,	"known")	/* us until all ends know */	\
+	X(KNOWN_BACK,	"known-back")					\
 	X(ERRORS,	"errors")					\
 	X(UNFINISHED,	"unfinished")	/* flows */			\
 	X(SENT,		"sent")		/* packets of data, first time */ \
@@ -122,12 +128,17 @@ struct run {
 	/* incast */
 	double share_gbps, off_share;
 	u64 two_rtt_ns, look_ns;
+	/* faults of planes */
+	u64 base_bytes;			/* when measuring began */
+	struct plane_watch *plane_watch;	/* of the newest one */
+	double plane_left, plane_back;
+	u64 plane_known_ns, plane_known_back_ns;
 	/* series */
 	u64 sampled_bytes;
 	double before_gbps;
 	u64 low_ns;
 	FILE *series;
-	void **kept;			/* memory of workloads */
+	void **kept;			/* memory until the end of the run */
 	u32 n_kept, max_kept;
 };
 
@@ -136,11 +147,15 @@ typedef void (*scenario_fn)(struct scenario *sc, void *arg);
 int scenario_file(const char *path, scenario_fn fn, void *arg);
 void scenario_versus(const struct scenario *sc, struct scenario *vs);
 
+/* planes.c */
+void planes_changed(struct run *r, u8 plane, bool down);
+
 /* work.c */
 u32 scenario_hosts(const struct scenario *sc);
 void work_start(struct run *r);
 
 /* run.c */
+void *run_keep(struct run *r, size_t size);
 void scenario_run(const struct scenario *sc, const struct transport *t,
 		  u64 seed, FILE *series, struct result *res);
 

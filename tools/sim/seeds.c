@@ -553,7 +553,7 @@ static void check_end(struct seed_run *r)
 	for (i = 0; i < sm->n_hosts; i++) {
 		struct host *h = &sm->hosts[i];
 
-		NONE(sm, atomic_read(&h->share.n_backlogged));
+		NONE(sm, atomic_read(&h->share[0].n_backlogged));
 		for (k = 0; k < h->n_ends; k++)
 			check_conn(sm, &to_mend(h->ends[k])->c);
 		for (k = 0; k < h->n_flows; k++)

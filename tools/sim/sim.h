@@ -40,6 +40,7 @@ struct packet {
 	struct packet *next;
 	u16 src, dst;			/* hosts */
 	u16 sport;
+	u8 plane;
 	bool ect, ce, data;
 	bool bad;			/* a checksum will tell */
 	u16 hdr_len;
@@ -147,14 +148,14 @@ struct host {
 	struct sim *sm;
 	int idx;
 	struct node node;
-	struct link *nic;		/* outwards */
+	struct link *nic[MROCE_MAX_PLANES];	/* outwards, by plane */
 	struct end **ends;
 	u32 n_ends, max_ends;
 	struct end *tx_head, **tx_tail;
 	struct flow **flows;		/* both ends of a flow, by number */
 	u32 n_flows, max_flows;
 	u64 corrupt;			/* packets that a checksum refused */
-	struct mroce_share share;	/* MetaRoCE's */
+	struct mroce_share share[MROCE_MAX_PLANES];	/* MetaRoCE's */
 };
 
 #define SIM_CLASSES	4
@@ -177,6 +178,7 @@ struct sim {
 	u32 n_links, max_links;
 	u16 mtu;
 	u8 n_paths;
+	u8 n_planes;
 	u16 port_step;			/* of new source ports; 0: random */
 	bool no_hints;
 	u64 base_rtt_ns;		/* of the longest route, empty */
@@ -200,13 +202,16 @@ void link_send(struct sim *sm, struct link *l, struct packet *p);
 void link_rate(struct link *l, double gbps);
 
 /* topo.c */
-enum topo_kind { TOPO_PAIR, TOPO_STAR, TOPO_LANES, TOPO_CLOS, TOPO_FAT_TREE };
+enum topo_kind {
+	TOPO_PAIR, TOPO_STAR, TOPO_LANES, TOPO_CLOS, TOPO_FAT_TREE, TOPO_PLANES,
+};
 
 struct sim *sim_new(u64 seed, const struct transport *t, u32 n_hosts, u16 mtu,
 		    u8 n_paths);
 void sim_free(struct sim *sm);
 void topo_pair(struct sim *sm, double gbps, u64 delay_ns);
 void topo_star(struct sim *sm, double gbps, u64 delay_ns);
+void topo_planes(struct sim *sm, u8 planes, double gbps, u64 delay_ns);
 void topo_lanes(struct sim *sm, u32 lanes, double gbps, u64 delay_ns);
 void topo_clos(struct sim *sm, u32 leaves, u32 hosts, u32 spines, double gbps,
 	       u64 delay_ns);

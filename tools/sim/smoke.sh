@@ -32,6 +32,7 @@ refused() { # line, message
 
 refused 'colour blue' 'unknown key'
 refused 'topology ring' 'unknown topology'
+refused 'topology planes 17 4' '1 to 16 planes'
 refused 'rate fast' 'not a number'
 refused 'delay 5' 'not a time'
 refused 'loss 0.1' 'not a part'
@@ -95,6 +96,30 @@ if [ "$ends" = 24 ] && [ "$none" = 0 ]; then
 else
 	result "not ok" "all transports end what they begin"
 	sed 's/^/# /' "$tmp/ends.out"
+fi
+
+# A plane and a NIC die, and come back: all arrives
+cat >"$tmp/cuts.scn" <<'END'
+transport metaroce
+workload all-to-all 1M
+limit 2s
+report unfinished errors retransmitted
+scenario planes
+topology planes 4 4
+fault down plane 1 at 20us until 5ms
+fault down nic 0 at 40us until 1ms
+scenario star
+topology star 4
+fault down nic 0 at 40us until 1ms
+END
+"$sim" "$tmp/cuts.scn" >"$tmp/cuts.out" || :
+ends=$(awk '$3 ~ /unfinished|errors/ && $4 == 0' "$tmp/cuts.out" | wc -l)
+again=$(awk '$3 == "retransmitted" && $4 > 0' "$tmp/cuts.out" | wc -l)
+if [ "$ends" = 4 ] && [ "$again" = 2 ]; then
+	result ok "what is cut off for a while arrives"
+else
+	result "not ok" "what is cut off for a while arrives"
+	sed 's/^/# /' "$tmp/cuts.out"
 fi
 
 if "$sim" -p "$count" >"$tmp/seeds.out"; then

@@ -28,6 +28,7 @@ struct sim *sim_new(u64 seed, const struct transport *t, u32 n_hosts, u16 mtu,
 	sm->t = t;
 	sm->mtu = mtu;
 	sm->n_paths = n_paths;
+	sm->n_planes = 1;
 	sm->n_hosts = n_hosts;
 	sm->hosts = xcalloc(n_hosts, sizeof(*sm->hosts));
 	for (i = 0; i < n_hosts; i++) {
@@ -112,13 +113,13 @@ static u32 ecmp(const struct node *n, const struct packet *p, u32 of)
 	return h % of;
 }
 
-static void nic(struct sim *sm, u32 host, struct node *to, double gbps,
-		u64 delay_ns)
+static void nic(struct sim *sm, u32 host, u8 plane, struct node *to,
+		double gbps, u64 delay_ns)
 {
 	struct host *h = &sm->hosts[host];
 
-	h->nic = sim_link(sm, to, gbps, delay_ns);
-	h->nic->owner = h;
+	h->nic[plane] = sim_link(sm, to, gbps, delay_ns);
+	h->nic[plane]->owner = h;
 }
 
 static void switches(struct sim *sm, u32 n)
@@ -154,8 +155,8 @@ static void base_rtt(struct sim *sm, u32 links, double gbps, u64 delay_ns)
  */
 void topo_pair(struct sim *sm, double gbps, u64 delay_ns)
 {
-	nic(sm, 0, &sm->hosts[1].node, gbps, delay_ns);
-	nic(sm, 1, &sm->hosts[0].node, gbps, delay_ns);
+	nic(sm, 0, 0, &sm->hosts[1].node, gbps, delay_ns);
+	nic(sm, 1, 0, &sm->hosts[0].node, gbps, delay_ns);
 	base_rtt(sm, 1, gbps, delay_ns);
 }
 
@@ -168,6 +169,34 @@ static int route_star(struct sim *sm, struct node *n, const struct packet *p,
 }
 
 /**
+ * topo_planes - planes that have nothing in common but the hosts
+ * @sm: simulation
+ * @planes: a star for each: its switch has its number
+ * @gbps: rate of the links: a host has so much in each plane
+ * @delay_ns: of each link
+ */
+void topo_planes(struct sim *sm, u8 planes, double gbps, u64 delay_ns)
+{
+	u32 i, k;
+
+	sm->n_planes = planes;
+	switches(sm, planes);
+	for (k = 0; k < planes; k++) {
+		struct node *sw = &sm->switches[k];
+
+		sw->route = route_star;
+		sw->n_down = sm->n_hosts;
+		sw->down = link_array(sm->n_hosts);
+		for (i = 0; i < sm->n_hosts; i++) {
+			nic(sm, i, k, sw, gbps, delay_ns);
+			sw->down[i] = sim_link(sm, &sm->hosts[i].node, gbps,
+					       delay_ns);
+		}
+	}
+	base_rtt(sm, 2, gbps, delay_ns);
+}
+
+/**
  * topo_star - one switch, all on it
  * @sm: simulation
  * @gbps: rate of the links
@@ -175,19 +204,7 @@ static int route_star(struct sim *sm, struct node *n, const struct packet *p,
  */
 void topo_star(struct sim *sm, double gbps, u64 delay_ns)
 {
-	struct node *sw;
-	u32 i;
-
-	switches(sm, 1);
-	sw = &sm->switches[0];
-	sw->route = route_star;
-	sw->down = link_array(sm->n_hosts);
-	for (i = 0; i < sm->n_hosts; i++) {
-		nic(sm, i, sw, gbps, delay_ns);
-		sw->down[i] = sim_link(sm, &sm->hosts[i].node, gbps,
-				       delay_ns);
-	}
-	base_rtt(sm, 2, gbps, delay_ns);
+	topo_planes(sm, 1, gbps, delay_ns);
 }
 
 /* The hash of a switch that is told to look at the source port alone. */
@@ -226,7 +243,7 @@ void topo_lanes(struct sim *sm, u32 lanes, double gbps, u64 delay_ns)
 		n->n_down = 1;
 		n->up = link_array(lanes);
 		n->down = link_array(1);
-		nic(sm, i, n, gbps, delay_ns);
+		nic(sm, i, 0, n, gbps, delay_ns);
 		n->down[0] = sim_link(sm, &sm->hosts[i].node, gbps, delay_ns);
 		for (k = 0; k < lanes; k++)
 			n->up[k] = sim_link(sm, &sm->switches[!i], gbps / lanes,
@@ -277,7 +294,7 @@ void topo_clos(struct sim *sm, u32 leaves, u32 hosts, u32 spines, double gbps,
 	for (i = 0; i < sm->n_hosts; i++) {
 		struct node *n = &sm->switches[i / hosts];
 
-		nic(sm, i, n, gbps, delay_ns);
+		nic(sm, i, 0, n, gbps, delay_ns);
 		n->down[i % hosts] = sim_link(sm, &sm->hosts[i].node, gbps,
 					      delay_ns);
 	}
@@ -350,7 +367,7 @@ void topo_fat_tree(struct sim *sm, u32 k, double gbps, u64 delay_ns)
 	for (i = 0; i < sm->n_hosts; i++) {
 		struct node *e = &sm->switches[i / k2];
 
-		nic(sm, i, e, gbps, delay_ns);
+		nic(sm, i, 0, e, gbps, delay_ns);
 		e->down[i % k2] = sim_link(sm, &sm->hosts[i].node, gbps,
 					   delay_ns);
 	}
@@ -411,8 +428,9 @@ void topo_impair(struct sim *sm, const struct impair *im)
 {
 	u32 i;
 
-	for (i = 0; i < sm->n_hosts; i++)
-		sm->hosts[i].nic->im = *im;
+	for (i = 0; i < sm->n_links; i++)
+		if (sm->links[i]->owner)
+			sm->links[i]->im = *im;
 }
 
 /**
@@ -424,7 +442,7 @@ void topo_impair(struct sim *sm, const struct impair *im)
  */
 struct node *topo_edge(struct sim *sm, u32 host)
 {
-	struct node *n = sm->hosts[host].nic->to;
+	struct node *n = sm->hosts[host].nic[0]->to;
 
 	return n->host < 0 ? n : NULL;
 }

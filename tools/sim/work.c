@@ -21,6 +21,8 @@ u32 scenario_hosts(const struct scenario *sc)
 	switch (sc->topo) {
 	case TOPO_STAR:
 		return a[0];
+	case TOPO_PLANES:
+		return a[1];
 	case TOPO_CLOS:
 		return a[0] * a[1];
 	case TOPO_FAT_TREE:
@@ -50,17 +52,10 @@ static struct flow *add(struct run *r, u8 class, u16 src, u16 dst, u32 bytes,
 	return f;
 }
 
-/* Memory that ends with the run. */
-static void *keep(struct run *r, size_t size)
-{
-	r->kept = grow(r->kept, &r->max_kept, r->n_kept, sizeof(*r->kept));
-	r->kept[r->n_kept] = xcalloc(1, size);
-	return r->kept[r->n_kept++];
-}
-
+/* Of a host, on all its planes. */
 static double wire_ns(const struct run *r, double bytes)
 {
-	return bytes * 8 / r->sc->gbps;
+	return bytes * 8 / (r->sc->gbps * r->sim->n_planes);
 }
 
 /* ---- long flows ------------------------------------------------------------------- */
@@ -80,6 +75,17 @@ static void work_permutation(struct run *r, const struct work *w, u8 class)
 	for (i = 0; i < n; i++)
 		flow_start(add(r, class, i, (i + n / 2) % n, w->arg[0],
 			       w->arg[1], U64_MAX, MROCE_OP_WRITE));
+}
+
+/* Each to each, without an end: as many flows as there are ends. */
+static void work_all_pairs(struct run *r, const struct work *w, u8 class)
+{
+	u32 n = r->sim->n_hosts, i, k;
+
+	for (k = 1; k < n; k++)
+		for (i = 0; i < n; i++)
+			flow_start(add(r, class, i, (i + k) % n, w->arg[0],
+				       w->arg[1], U64_MAX, MROCE_OP_WRITE));
 }
 
 /* So many pairs that send a small Write, wait for it, and pause. */
@@ -145,7 +151,7 @@ static void work_incast(struct run *r, const struct work *w, u8 class)
 	r->ideal_ns = wire_ns(r, (double)n * w->arg[1]);
 	r->finite = true;
 	rtt = 4 * r->sc->delay_ns + (u64)wire_ns(r, (n + 2) * (sm->mtu + 38.));
-	r->share_gbps = .95 * r->sc->gbps / n;
+	r->share_gbps = .95 * r->sc->gbps * sm->n_planes / n;
 	r->off_share = 1;
 	r->look_ns = rtt / 20;
 	r->two_rtt_ns = sm->now + 4 * r->sc->delay_ns + 2 * rtt;
@@ -207,7 +213,7 @@ static void work_all_reduce(struct run *r, const struct work *w, u8 class)
 	u32 chunk = w->arg[0] / n;
 
 	for (i = 0; i < n; i++) {
-		struct ring_node *node = keep(r, sizeof(*node));
+		struct ring_node *node = run_keep(r, sizeof(*node));
 		struct flow *f = add(r, class, i, (i + 1) % n, chunk, 2, chunk,
 				     MROCE_OP_SEND);
 
@@ -259,7 +265,7 @@ static void stripe_piece(struct flow *f)
 
 static void work_fan_out(struct run *r, const struct work *w, u8 class)
 {
-	struct stripe *st = keep(r, sizeof(*st));
+	struct stripe *st = run_keep(r, sizeof(*st));
 	u32 i;
 
 	st->r = r;
@@ -329,6 +335,7 @@ static void (* const start[])(struct run *r, const struct work *w, u8 class) = {
 	[WORK_PING] = work_ping,
 	[WORK_STALL_RNR] = work_stall_rnr,
 	[WORK_STALL_ERROR] = work_stall_error,
+	[WORK_ALL_PAIRS] = work_all_pairs,
 };
 
 /**
