@@ -22,7 +22,7 @@ for ((i = 0; i < n; i++)); do
 	case $((i % 4)) in
 	0) link_del $DEVA && link_del $DEVB ;;
 	1) link_del $DEVB && link_del $DEVA ;;
-	2) rdma link del $DEVA & rdma link del $DEVB && wait $! ;;
+	2) link_del $DEVA & link_del $DEVB && wait $! ;;
 	3) if [ "$LINK_TYPE" = metaroce ]; then
 		ip -n "$NSA" link del va1 && veth_pair 1 1500
 	   else

@@ -418,7 +418,20 @@ topo() {
 	fi
 }
 
-link_del() { timeout $((10 * T_SLOW)) rdma link del "$1"; }
+# link_del DEVICE. The tool looks for its name in a dump of all devices, of which the
+# kernel sends one at a time and goes on by counting (ib_enum_all_devs()): if one in front
+# goes meanwhile, the next is not in it, and the tool says that there is none.
+link_del() {
+	local said tries=5
+	while ! said=$(timeout $((10 * T_SLOW)) rdma link del "$1" 2>&1); do
+		case $said in *'Wrong device name'*) ;; *) tries=0 ;; esac
+		tries=$((tries - 1))
+		if [ $tries -lt 0 ] || [ ! -e "/sys/class/infiniband/$1" ]; then
+			[ -z "$said" ] || echo "$said" >&2
+			return 1
+		fi
+	done
+}
 
 # full_addr ADDRESS: as sysfs prints a GID
 full_addr() {
