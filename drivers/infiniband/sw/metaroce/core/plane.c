@@ -149,7 +149,9 @@ static void path_to(struct mroce_conn *c, struct mroce_path_tx *p, u8 plane,
 	p->backoff = 0;
 	p->tlp_out = false;
 	p->late = false;
-	p->last_tx_ns = now;
+	/* What is idle stays so: its window and its stamps are as old. */
+	if (p->una != p->nxt)
+		p->last_tx_ns = now;
 	path_arm(c, p);
 }
 

@@ -641,6 +641,42 @@ static void test_mean_window(struct kunit *test)
 	pair_free(p);
 }
 
+/* A path that rests changes planes: that is not its first packet for long. */
+static void test_move_at_rest(struct kunit *test)
+{
+	struct pair *p = planes_pair(test, 18, 2, 2);
+	struct mroce_conn *c = &p->side[0].c;
+	u64 start;
+	u32 n = 0;
+	int i;
+
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, all_up));
+	load(p, 20);
+	check_end(p);
+	/* more than half of what a stamp can tell */
+	pair_run(p, 200 * SEC, NULL);
+	pair_own(p, 0, 1)->carrier = false;
+	pair_set_planes(p, 0);
+	for (i = 0; i < c->n_tx; i++)
+		KUNIT_EXPECT_GT(test, elapsed(p->now, c->tx[i]->last_tx_ns),
+				200 * SEC);
+	start = p->now;
+	load(p, 20);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	for (i = 0; i < c->n_tx; i++) {
+		struct mroce_path_tx *tx = c->tx[i];
+
+		if (tx->last_rx_ns < start)
+			continue;
+		KUNIT_EXPECT_LT(test, conn_ts(c, p->now) - tx->last_ts,
+				(u32)(SEC >> MROCE_TS_SHIFT));
+		n += tx->home == 1;
+	}
+	KUNIT_EXPECT_GT(test, n, 0U);
+	check_end(p);
+	pair_free(p);
+}
+
 /* Everything at any time, with loss and copies: exactly once all the same. */
 static void test_chaos(struct kunit *test)
 {
@@ -713,6 +749,7 @@ static struct kunit_case plane_cases[] = {
 	KUNIT_CASE(test_old_list),
 	KUNIT_CASE(test_hint_by_plane),
 	KUNIT_CASE(test_mean_window),
+	KUNIT_CASE(test_move_at_rest),
 	KUNIT_CASE(test_chaos),
 	{}
 };
