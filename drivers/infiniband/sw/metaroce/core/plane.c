@@ -223,9 +223,15 @@ static void plane_ask(struct mroce_plane *pl, u64 at)
 {
 	pl->probe_cookie = conn_random_u64();
 	pl->probe_out = false;
+	pl->probe_at = at;
+}
+
+/* Not because the peer wanted it: the intervals are short again. */
+static void plane_ask_anew(struct mroce_plane *pl)
+{
 	pl->n_probes = 0;
 	pl->probe_ns = 0;
-	pl->probe_at = at;
+	pl->probe_at = 0;
 }
 
 /* False: there is no other to go to. */
@@ -238,6 +244,7 @@ static bool plane_down(struct mroce_conn *c, u8 k, u64 now)
 	cnt_inc(c, MROCE_CNT_PLANE_DOWN);
 	plane_set_state(pl, MROCE_PLANE_DOWN);
 	pl->suspect_ns = 0;
+	plane_ask_anew(pl);
 	plane_ask(pl, now + conn_jitter(MROCE_PLANE_PROBE_NS));
 	plane_update(c, now);
 	return true;
@@ -362,7 +369,10 @@ static void plane_gone(struct mroce_conn *c, u8 k)
 	pl->pace_gap_ns = 0;
 }
 
-/* Both ends may have it now: begin to ask. */
+/*
+ * Both ends may have it now: begin to ask. What the peer names may be anybody's: it
+ * does not make this end ask sooner, or more often, by naming another one.
+ */
 static void plane_pair(struct mroce_conn *c, u8 k, u64 now)
 {
 	struct mroce_plane *pl = mroce_plane_of(c, k);
@@ -371,7 +381,7 @@ static void plane_pair(struct mroce_conn *c, u8 k, u64 now)
 	    !(c->mp->own & c->mp->peer & BIT(k)))
 		return;
 	plane_set_state(pl, MROCE_PLANE_UNPROVEN);
-	plane_ask(pl, now);
+	plane_ask(pl, max(now, pl->probe_at));
 	c->mp->seq++;
 }
 
@@ -432,6 +442,8 @@ static bool plane_set_own(struct mroce_conn *c, int k,
 	if (memcmp(mp->own_addr[k], own->addr, 16) || had != there) {
 		if (k && had)
 			plane_gone(c, k);
+		if (k)
+			plane_ask_anew(pl);
 		memcpy(mp->own_addr[k], own->addr, 16);
 		changed = true;
 	}
@@ -491,6 +503,7 @@ void plane_reset(struct mroce_conn *c, u64 now)
 		pl->state = k ? MROCE_PLANE_NONE : MROCE_PLANE_UP;
 		pl->probe_out = false;
 		pl->suspect_ns = 0;
+		plane_ask_anew(pl);
 	}
 	if (!mp)
 		return;
@@ -612,6 +625,18 @@ bool plane_rx_ok(struct mroce_conn *c, const struct mroce_pkt *pkt, u8 plane)
 }
 
 /*
+ * The least time between a PROBE and one that the peer's causes. Whoever can forge
+ * where his comes from must not have this end send large ones to a stranger for
+ * his small ones.
+ */
+static u64 plane_ask_gap_ns(const struct mroce_plane *pl)
+{
+	if (pl->state != MROCE_PLANE_UNPROVEN)
+		return MROCE_PROBE_ACK_GAP_NS;
+	return MROCE_PROBE_ACK_GAP_NS << min_t(u8, pl->n_probes, 4);
+}
+
+/*
  * The peer asks. It will send as soon as it is answered, so this end had better
  * have asked before it answers, if it has to.
  */
@@ -628,7 +653,7 @@ void plane_rx_probe(struct mroce_conn *c, u64 cookie, u64 now)
 	if ((pl->state == MROCE_PLANE_UNPROVEN ||
 	     pl->state == MROCE_PLANE_DOWN) &&
 	    c->mp->carrier & bit &&
-	    elapsed(now, pl->probe_ns) >= MROCE_PROBE_ACK_GAP_NS)
+	    elapsed(now, pl->probe_ns) >= plane_ask_gap_ns(pl))
 		c->mp->want_probe |= bit;
 }
 

@@ -641,6 +641,79 @@ static void test_mean_window(struct kunit *test)
 	pair_free(p);
 }
 
+/* A peer that names one stranger after the other: they hear little of this end. */
+static void test_strangers(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 16, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_pkt list = {
+		.type = MROCE_T_CONTROL,
+		.opcode = MROCE_CTRL_INIT_ACK,
+		.init = { .n_planes = 2 },
+	};
+	u64 sent;
+	u32 i;
+
+	p->net.dead_planes = BIT(1);
+	pair_planes(p, 0, 2);
+	pair_planes(p, 1, 2);
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
+	pair_run(p, 100 * MS, NULL);
+	list.conn = c->id;
+	list.psn = c->mp->change_ts;
+	list.init.conn_id = c->peer_id;
+	list.init.nonce = c->peer_nonce;
+	list.init.peer_nonce = c->nonce;
+	sent = c->cnt[MROCE_CNT_TX_CTRL];
+	for (i = 1; i <= 1000; i++) {
+		list.ts = c->mp->list_ts + 1;
+		list.init.plane_addr[1][14] = i >> 8;
+		list.init.plane_addr[1][15] = i;
+		mroce_conn_rx(c, &list, NULL, NULL, p->now);
+		pair_run(p, MS, NULL);
+	}
+	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 1), MROCE_PLANE_UNPROVEN);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(c->mp->peer_addr[1],
+					list.init.plane_addr[1], 16));
+	KUNIT_EXPECT_GE(test, c->cnt[MROCE_CNT_TX_CTRL], sent + 1);
+	KUNIT_EXPECT_LE(test, c->cnt[MROCE_CNT_TX_CTRL], sent + 10);
+	pair_free(p);
+}
+
+/* And who asks in a stranger's name: a large PROBE is not the price of each. */
+static void test_asked_by_stranger(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 17, 1500);
+	struct mroce_rx_meta meta = { .plane = 1 };
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_pkt probe = {
+		.type = MROCE_T_CONTROL,
+		.opcode = MROCE_CTRL_PROBE,
+	};
+	u32 i, before;
+
+	p->net.dead_planes = BIT(1);
+	pair_planes(p, 0, 2);
+	pair_planes(p, 1, 2);
+	pair_up(p, 0);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
+	pair_run(p, 300 * MS, NULL);
+	probe.conn = c->id;
+	probe.tag = c->tag;
+	before = mroce_plane_of(c, 1)->n_probes;
+	for (i = 0; i < 1000; i++) {
+		mroce_conn_rx(c, &probe, &meta, NULL, p->now);
+		pair_pump(p, 0);
+		pair_run(p, MS, NULL);
+	}
+	/* it is asked at once, then not before 16 ms are over */
+	KUNIT_EXPECT_GE(test, mroce_plane_of(c, 1)->n_probes, before + 10);
+	KUNIT_EXPECT_LE(test, mroce_plane_of(c, 1)->n_probes, before + 70);
+	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 1), MROCE_PLANE_UNPROVEN);
+	pair_free(p);
+}
+
 /* A path that rests changes planes: that is not its first packet for long. */
 static void test_move_at_rest(struct kunit *test)
 {
@@ -749,6 +822,8 @@ static struct kunit_case plane_cases[] = {
 	KUNIT_CASE(test_old_list),
 	KUNIT_CASE(test_hint_by_plane),
 	KUNIT_CASE(test_mean_window),
+	KUNIT_CASE(test_strangers),
+	KUNIT_CASE(test_asked_by_stranger),
 	KUNIT_CASE(test_move_at_rest),
 	KUNIT_CASE(test_chaos),
 	{}
