@@ -114,7 +114,6 @@ struct mroce_dev {
 	struct mroce_plane_dev __rcu *plane[MROCE_MAX_PLANES];
 	u16 plane_drain;		/* bit: id */
 	u8 n_planes;			/* joined */
-	u32 plane_gen;			/* net/: conn_lock; raised by a change */
 	struct mutex plane_lock;	/* net/: a connection hears of them */
 
 	/* verbs/ */

@@ -649,41 +649,52 @@ void mroce_nconn_kill_dev(struct mroce_dev *dev)
 }
 
 /**
+ * mroce_nconn_next - the next connection of a device
+ * @dev: the device
+ * @prev: the one before, whose reference is dropped; NULL: none, the first
+ *
+ * One that is referenced stays on the list, so each step is short, however many
+ * there are. New ones are at its end. Return: referenced, or NULL: that was all.
+ */
+struct mroce_nconn *mroce_nconn_next(struct mroce_dev *dev,
+				     struct mroce_nconn *prev)
+{
+	struct mroce_nconn *nc, *next = NULL;
+
+	spin_lock_bh(&dev->conn_lock);
+	nc = list_prepare_entry(prev, &dev->conns, dev_node);
+	list_for_each_entry_continue(nc, &dev->conns, dev_node) {
+		if (mroce_nconn_hold(nc)) {
+			next = nc;
+			break;
+		}
+	}
+	spin_unlock_bh(&dev->conn_lock);
+	if (prev)
+		mroce_nconn_put(prev);
+	return next;
+}
+
+/**
  * mroce_nconn_each - call a function for each connection, locked
  * @dev: the device
  * @fn: called with the connection's lock held
  * @arg: for @fn
  *
- * For dumps. Connections that come or go meanwhile may be missed.
+ * Connections that come or go meanwhile may be missed.
  */
 void mroce_nconn_each(struct mroce_dev *dev,
 		      void (*fn)(const struct mroce_conn *c,
 				 const struct mroce_addr *a, void *arg),
 		      void *arg)
 {
-	struct mroce_nconn *nc;
-	u32 i, skip = 0;
-	bool found;
+	struct mroce_nconn *nc = NULL;
 
-	do {
-		found = false;
-		i = 0;
-		spin_lock_bh(&dev->conn_lock);
-		list_for_each_entry(nc, &dev->conns, dev_node) {
-			if (i++ < skip || !mroce_nconn_hold(nc))
-				continue;
-			found = true;
-			break;
-		}
-		spin_unlock_bh(&dev->conn_lock);
-		skip = i;
-		if (found) {
-			spin_lock_bh(&nc->lock);
-			fn(&nc->core, &nc->addr, arg);
-			spin_unlock_bh(&nc->lock);
-			mroce_nconn_put(nc);
-		}
-	} while (found);
+	while ((nc = mroce_nconn_next(dev, nc))) {
+		spin_lock_bh(&nc->lock);
+		fn(&nc->core, &nc->addr, arg);
+		spin_unlock_bh(&nc->lock);
+	}
 }
 
 /* Live and freed connections of a device, summed. */

@@ -182,7 +182,6 @@ struct mroce_nconn {
 	struct kref ref;
 	struct hlist_node node;		/* mn->conns */
 	struct list_head dev_node;	/* dev->conns */
-	u32 plane_gen;			/* dev->conn_lock: what it has heard */
 	struct llist_node kick_node;	/* mn->kicks */
 	unsigned long flags;		/* MROCE_NC_* */
 	struct work_struct free_work;
@@ -261,6 +260,8 @@ struct mroce_nconn *mroce_nconn_by_init(struct mroce_net *mn,
 					const struct mroce_addr *a, u8 tclass);
 struct mroce_nconn *mroce_nconn_by_peer_id(struct mroce_net *mn,
 					   const struct mroce_addr *a, u32 id);
+struct mroce_nconn *mroce_nconn_next(struct mroce_dev *dev,
+				     struct mroce_nconn *prev);
 void mroce_nconn_each(struct mroce_dev *dev,
 		      void (*fn)(const struct mroce_conn *c,
 				 const struct mroce_addr *a, void *arg),

@@ -4,10 +4,10 @@
  * they are wanted. Which netdevs are joined is ctl/'s business; what a connection
  * does with them is core/'s.
  *
- * Whoever changes something raises dev->plane_gen and tells each connection that
- * has not heard of it. A connection that is being made is on the device's list
- * before it looks, so it is either told or sees for itself. Facts are gathered and
- * handed over under dev->plane_lock: older ones never overwrite newer ones.
+ * Whoever changes something tells each connection. One that is being made is on
+ * the device's list before it looks, so it is either told or sees for itself.
+ * Facts are gathered and handed over under dev->plane_lock: older ones never
+ * overwrite newer ones.
  */
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
@@ -143,30 +143,10 @@ void mroce_nconn_planes(struct mroce_nconn *nc)
  */
 void mroce_net_planes_changed(struct mroce_dev *dev)
 {
-	struct mroce_nconn *nc;
-	bool found;
-	u32 gen;
+	struct mroce_nconn *nc = NULL;
 
-	spin_lock_bh(&dev->conn_lock);
-	gen = ++dev->plane_gen;
-	spin_unlock_bh(&dev->conn_lock);
-	do {
-		found = false;
-		spin_lock_bh(&dev->conn_lock);
-		list_for_each_entry(nc, &dev->conns, dev_node) {
-			if ((s32)(nc->plane_gen - gen) >= 0 ||
-			    !mroce_nconn_hold(nc))
-				continue;
-			nc->plane_gen = gen;
-			found = true;
-			break;
-		}
-		spin_unlock_bh(&dev->conn_lock);
-		if (found) {
-			mroce_nconn_planes(nc);
-			mroce_nconn_put(nc);
-		}
-	} while (found);
+	while ((nc = mroce_nconn_next(dev, nc)))
+		mroce_nconn_planes(nc);
 }
 
 /* ---- for the transmit owner ------------------------------------------------ */
