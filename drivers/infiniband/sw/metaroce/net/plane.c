@@ -72,7 +72,8 @@ static bool mroce_plane_addr6(const struct net_device *ndev, bool link_local,
 }
 #endif
 
-static void mroce_plane_facts(struct mroce_nconn *nc,
+/* False: the namespace has gone, and may not be looked at any more. */
+static bool mroce_plane_facts(struct mroce_nconn *nc,
 			      struct mroce_plane_own own[MROCE_MAX_PLANES])
 {
 	struct mroce_dev *dev = nc->dev;
@@ -84,6 +85,11 @@ static void mroce_plane_facts(struct mroce_nconn *nc,
 
 	ll = ipv6_addr_type(&nc->addr.saddr) & IPV6_ADDR_LINKLOCAL;
 	rcu_read_lock();
+	/* Who sees it alive in an RCU section has it until that ends. */
+	if (READ_ONCE(nc->mn->dead)) {
+		rcu_read_unlock();
+		return false;
+	}
 	ndev = dev_get_by_index_rcu(nc->mn->net, nc->addr.ifindex);
 	own[0].joined = true;
 	own[0].carrier = !ndev || mroce_carrier(ndev);
@@ -104,6 +110,7 @@ static void mroce_plane_facts(struct mroce_nconn *nc,
 	rcu_read_unlock();
 	for (k = 0; k < MROCE_MAX_PLANES; k++)
 		own[k].drain = READ_ONCE(dev->plane_drain) & BIT(k);
+	return true;
 }
 
 /**
@@ -122,15 +129,16 @@ void mroce_nconn_planes(struct mroce_nconn *nc)
 	mutex_lock(&nc->dev->plane_lock);
 	if (!nc->np)
 		np = kcalloc(MROCE_MAX_PLANES - 1, sizeof(*np), GFP_KERNEL);
-	if (!READ_ONCE(nc->mn->dead) && (nc->np || np)) {
-		mroce_plane_facts(nc, own);
+	if ((nc->np || np) && mroce_plane_facts(nc, own)) {
 		spin_lock_bh(&nc->lock);
 		if (np)
 			nc->np = np;
+		np = NULL;
 		mroce_conn_set_planes(&nc->core, own, mroce_now());
 		spin_unlock_bh(&nc->lock);
 	}
 	mutex_unlock(&nc->dev->plane_lock);
+	kfree(np);
 	mroce_tx_kick(nc);
 }
 
