@@ -11,6 +11,7 @@
  */
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
+#include <net/route.h>
 
 #include "net.h"
 
@@ -159,15 +160,24 @@ void mroce_net_planes_changed(struct mroce_dev *dev)
 
 /* ---- for the transmit owner ------------------------------------------------ */
 
-/* The peer may name what it likes; to one host and of the family, it must be. */
-static bool mroce_plane_peer_ok(const struct mroce_addr *a)
+/*
+ * The peer may name what it likes; to one host and of the family, it must be. A
+ * socket would have to be allowed to broadcast: here nobody asks. Nor is "no
+ * address" one: the stack takes it for this host. RCU, the namespace is alive.
+ */
+static bool mroce_plane_peer_ok(const struct mroce_nconn *nc,
+				const struct mroce_addr *a)
 {
+	__be32 daddr = a->daddr.s6_addr32[3];
+	unsigned int type;
+
 	if (ipv6_addr_v4mapped(&a->daddr) != a->v4)
 		return false;
-	if (a->v4)
-		return !ipv4_is_multicast(a->daddr.s6_addr32[3]) &&
-		       !ipv4_is_lbcast(a->daddr.s6_addr32[3]) &&
-		       !ipv4_is_loopback(a->daddr.s6_addr32[3]);
+	if (a->v4) {
+		type = inet_addr_type(nc->mn->net, daddr);
+		return (type == RTN_UNICAST || type == RTN_LOCAL) &&
+		       !ipv4_is_loopback(daddr);
+	}
 	return !(ipv6_addr_type(&a->daddr) &
 		 (IPV6_ADDR_MULTICAST | IPV6_ADDR_LOOPBACK));
 }
@@ -200,8 +210,9 @@ void mroce_nconn_sync_planes(struct mroce_nconn *nc)
 		rcu_read_lock();
 		pl = rcu_dereference(nc->dev->plane[k]);
 		np->addr.ifindex = pl ? pl->ndev->ifindex : 0;
+		np->there = pl && !READ_ONCE(nc->mn->dead) &&
+			    mroce_plane_peer_ok(nc, &np->addr);
 		rcu_read_unlock();
-		np->there = pl && mroce_plane_peer_ok(&np->addr);
 	}
 }
 
