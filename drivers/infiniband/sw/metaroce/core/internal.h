@@ -317,6 +317,7 @@ u64 plane_deadline(const struct mroce_conn *c);
 void plane_timer(struct mroce_conn *c, u64 now);
 bool plane_silent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
 int plane_for_path(const struct mroce_conn *c);
+void plane_rtt(const struct mroce_conn *c, struct mroce_path_tx *p);
 u32 conn_want_paths(const struct mroce_conn *c);
 bool plane_may(struct mroce_conn *c, const struct mroce_path_tx *p);
 struct mroce_path_tx *plane_pick(struct mroce_conn *c, bool awake, u64 now);

@@ -82,6 +82,8 @@ struct mroce_path_tx *path_tx_open(struct mroce_conn *c, u64 now)
 		p->min_rtt_at = now;
 		p->last_tx_ns = c->init_sent_ns;	/* it is as old */
 	}
+	if (plane)
+		plane_rtt(c, p);
 	c->cc->path_init(c, p);
 	c->tx[c->n_tx++] = p;
 	cnt_inc(c, MROCE_CNT_PATHS);

@@ -122,10 +122,32 @@ int plane_for_path(const struct mroce_conn *c)
 	return best;
 }
 
+/*
+ * What a path that comes to its plane may expect: as the slowest that is there.
+ * Another plane's RTT would make silence of what only takes longer here.
+ */
+void plane_rtt(const struct mroce_conn *c, struct mroce_path_tx *p)
+{
+	const struct mroce_path_tx *q, *like = NULL;
+	int i;
+
+	for (i = 0; i < c->n_tx; i++) {
+		q = c->tx[i];
+		if (q != p && q->plane == p->plane && q->srtt_ns &&
+		    (!like || q->srtt_ns > like->srtt_ns))
+			like = q;
+	}
+	if (!like)
+		return;
+	p->srtt_ns = like->srtt_ns;
+	p->rttvar_ns = like->rttvar_ns;
+}
+
 /* Another plane: its window is what the paths have that are there. */
 static void path_to(struct mroce_conn *c, struct mroce_path_tx *p, u8 plane,
 		    u64 now)
 {
+	bool other = p->plane != plane;
 	u32 n = 0, i;
 	u64 sum = 0;
 
@@ -140,6 +162,8 @@ static void path_to(struct mroce_conn *c, struct mroce_path_tx *p, u8 plane,
 	mroce_plane_of(c, plane)->window_x256 += p->cc.cwnd_x256;
 	if (n)
 		path_set_window(c, p, max_t(u32, div_u64(sum, n), 256));
+	if (other)
+		plane_rtt(c, p);
 	p->leaving = false;
 	path_rehome(c, p, now);
 	cnt_inc(c, MROCE_CNT_MOVED);

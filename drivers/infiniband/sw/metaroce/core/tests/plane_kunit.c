@@ -619,25 +619,33 @@ static void test_hint_by_plane(struct kunit *test)
 	pair_free(p);
 }
 
-/* Whoever leaves a plane takes over what its paths have elsewhere. */
+/* Whoever leaves a plane takes over what the paths have that are elsewhere. */
 static void test_mean_window(struct kunit *test)
 {
 	struct pair *p = planes_pair(test, 15, 2, 2);
 	struct mroce_conn *c = &p->side[0].c;
+	u64 rtt = 0;
 	int i, n = 0;
 
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, all_up));
 	load(p, 20);
 	check_end(p);
-	for (i = 0; i < c->n_tx; i++)
+	for (i = 0; i < c->n_tx; i++) {
+		c->tx[i]->srtt_ns = c->tx[i]->plane ? 50 * US : ++rtt * MS;
+		c->tx[i]->rttvar_ns = c->tx[i]->srtt_ns / 4;
 		c->tx[i]->cc.cwnd_x256 = (c->tx[i]->plane ? 200 : 10 + 4 * n++)
 					 << 8;
+	}
 	pair_own(p, 0, 1)->carrier = false;
 	pair_set_planes(p, 0);
 	KUNIT_EXPECT_EQ(test, paths_on(c, 0), c->n_tx);
-	for (i = 0; i < c->n_tx; i++)
-		if (c->tx[i]->home)
-			KUNIT_EXPECT_EQ(test, c->tx[i]->cc.cwnd_x256 >> 8, 16U);
+	for (i = 0; i < c->n_tx; i++) {
+		if (!c->tx[i]->home)
+			continue;
+		KUNIT_EXPECT_EQ(test, c->tx[i]->cc.cwnd_x256 >> 8, 16U);
+		KUNIT_EXPECT_EQ(test, c->tx[i]->srtt_ns, 4 * MS);
+		KUNIT_EXPECT_EQ(test, c->tx[i]->rttvar_ns, MS);
+	}
 	pair_free(p);
 }
 
