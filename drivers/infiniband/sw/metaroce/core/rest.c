@@ -98,6 +98,14 @@ bool rest_nak_ring(struct mroce_conn *c)
 	return true;
 }
 
+static void rest_free_rings(struct mroce_conn *c)
+{
+	mroce_free(c->nak);
+	mroce_free(c->spare);
+	c->nak = NULL;
+	c->spare = NULL;
+}
+
 /*
  * Give back what has not been used for a while. Runs once per MROCE_REST_NS as long
  * as there is something, not at all after that.
@@ -127,10 +135,7 @@ void rest_timer(struct mroce_conn *c, u64 now)
 		rest_arm(c, now);
 		return;
 	}
-	mroce_free(c->nak);
-	mroce_free(c->spare);
-	c->nak = NULL;
-	c->spare = NULL;
+	rest_free_rings(c);
 	list_for_each_entry(s, &c->streams, node)
 		if (!stream_rx_rest(s))
 			rest_arm(c, now);
@@ -150,12 +155,9 @@ void rest_free_all(struct mroce_conn *c)
 		mroce_free(c->rx[i]);
 	mroce_free(c->tx);
 	mroce_free(c->rx);
-	mroce_free(c->nak);
-	mroce_free(c->spare);
+	rest_free_rings(c);
 	c->tx = NULL;
 	c->rx = NULL;
-	c->nak = NULL;
-	c->spare = NULL;
 	c->n_tx = 0;
 	c->tx_room = 0;
 	c->rx_room = 0;

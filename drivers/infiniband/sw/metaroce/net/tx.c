@@ -572,6 +572,7 @@ void mroce_tx_kick(struct mroce_nconn *nc)
 	bool dead, more = false;
 	u32 n, rounds = 0;
 	u64 now;
+	u16 mtu;
 
 	local_bh_disable();
 	spin_lock(&nc->lock);
@@ -599,8 +600,9 @@ void mroce_tx_kick(struct mroce_nconn *nc)
 		mroce_tx_send(nc, b, n);
 		now = mroce_now();
 		spin_lock(&nc->lock);
-		if (unlikely(mroce_nconn_mtu(nc) != nc->core.cfg.link_mtu))
-			mroce_conn_set_mtu(&nc->core, mroce_nconn_mtu(nc));
+		mtu = mroce_nconn_mtu(nc);
+		if (unlikely(mtu != nc->core.cfg.link_mtu))
+			mroce_conn_set_mtu(&nc->core, mtu);
 		if (++rounds == MROCE_TX_ROUNDS) {
 			more = true;
 			break;
