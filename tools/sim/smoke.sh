@@ -15,6 +15,19 @@ result() { # ok|not ok, name
 	echo "$1 $n - $2"
 }
 
+# All runs of $tmp/NAME.scn end without an error, and each had to send something again
+ended() { # name, runs, what it shows
+	"$sim" "$tmp/$1.scn" >"$tmp/$1.out" || :
+	ends=$(awk '$3 ~ /unfinished|errors/ && $4 == 0' "$tmp/$1.out" | wc -l)
+	again=$(awk '$3 == "retransmitted" && $4 > 0' "$tmp/$1.out" | wc -l)
+	if [ "$ends" = $((2 * $2)) ] && [ "$again" = "$2" ]; then
+		result ok "$3"
+	else
+		result "not ok" "$3"
+		sed 's/^/# /' "$tmp/$1.out"
+	fi
+}
+
 # A scenario of four lines that is right, with a fifth that is not
 refused() { # line, message
 	printf '%s\n' 'scenario x' 'workload stream 64k 4' \
@@ -88,15 +101,7 @@ workload all-reduce 4M
 scenario all-to-all
 workload all-to-all 128k
 END
-"$sim" "$tmp/ends.scn" >"$tmp/ends.out" || :
-ends=$(awk '$3 ~ /unfinished|errors/ && $4 == 0' "$tmp/ends.out" | wc -l)
-none=$(awk '$3 == "retransmitted" && $4 == 0' "$tmp/ends.out" | wc -l)
-if [ "$ends" = 24 ] && [ "$none" = 0 ]; then
-	result ok "all transports end what they begin"
-else
-	result "not ok" "all transports end what they begin"
-	sed 's/^/# /' "$tmp/ends.out"
-fi
+ended ends 12 "all transports end what they begin"
 
 # A plane and a NIC die, and come back: all arrives
 cat >"$tmp/cuts.scn" <<'END'
@@ -112,15 +117,7 @@ scenario star
 topology star 4
 fault down nic 0 at 40us until 1ms
 END
-"$sim" "$tmp/cuts.scn" >"$tmp/cuts.out" || :
-ends=$(awk '$3 ~ /unfinished|errors/ && $4 == 0' "$tmp/cuts.out" | wc -l)
-again=$(awk '$3 == "retransmitted" && $4 > 0' "$tmp/cuts.out" | wc -l)
-if [ "$ends" = 4 ] && [ "$again" = 2 ]; then
-	result ok "what is cut off for a while arrives"
-else
-	result "not ok" "what is cut off for a while arrives"
-	sed 's/^/# /' "$tmp/cuts.out"
-fi
+ended cuts 2 "what is cut off for a while arrives"
 
 if "$sim" -p "$count" >"$tmp/seeds.out"; then
 	result ok "$(tail -n 1 "$tmp/seeds.out") of property runs"
