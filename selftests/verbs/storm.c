@@ -383,8 +383,12 @@ static void drain(int bad)
 				vt_fail("QP %d: more completions than requests", i);
 		}
 	} while (left > 0 && vt_now_us() < end);
-	if (left)
+	if (left) {
 		vt_fail("%d work requests never completed", left);
+		for (i = 0; i < n_qp; i++)
+			printf("# QP %d: %d sends, %d receives left%s\n", i,
+			       q[i].out, q[i].recvs, gone ? ", device gone" : "");
+	}
 	printf("# %c: %d flushed, %d failed, first on QP %d\n",
 	       vt_side == VT_A ? 'A' : 'B', n_flush, n_other, bad);
 }
