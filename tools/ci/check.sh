@@ -285,8 +285,8 @@ printf '%-18s %7d %7d %8s %6d.%d\n\n' total "$passed" "$failed" '' \
 skips=$(for p in ${lanes[*]}; do
 	grep -hE '^ok .*# *[Ss][Kk][Ii][Pp]' "$LOG/$p.log" 2>/dev/null |
 		sed "s/^ok [0-9]* *-* */$p: /" | awk -v p="$p" '
-		NR <= 15 { print }
-		END { if (NR > 15) print p ": ... and " NR - 15 " more, in out/check/" p ".log" }'
+		NR <= 5 { print }
+		END { if (NR > 5) print p ": ... and " NR - 5 " more, in out/check/" p ".log" }'
 done)
 if [ -n "$skips" ]; then
 	echo "skipped:"
@@ -299,5 +299,12 @@ again=$(for p in ${lanes[*]}; do
 		sed "s/^# /$p: /"
 done)
 [ -z "$again" ] || { echo "$again"; echo; }
+# Last, where somebody who sees but the end of this finds it
+# shellcheck disable=SC2048
+fails=$(for p in ${lanes[*]}; do
+	grep -hE '^not ok' "$LOG/$p.log" 2>/dev/null | grep -viE '# *todo' |
+		sed "s/^not ok [0-9]* *-* */$p: /" | head -n 20
+done)
+[ -z "$fails" ] || { echo "failed:"; echo "$fails"; echo; }
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]
