@@ -277,6 +277,7 @@ struct mroce_later {
 int mroce_verbs_setup(struct mroce_dev *dev);	/* before registration */
 void mroce_verbs_cleanup(struct mroce_dev *dev);	/* dealloc_driver */
 void mroce_port_event(struct mroce_dev *dev);	/* state may have changed */
+void mroce_qp_fail_all(struct mroce_dev *dev);
 struct net_device *mroce_get_netdev(struct ib_device *ibdev, u32 port);
 
 /* net/ */

@@ -270,6 +270,7 @@ void mroce_link_kill_ndev(struct net_device *ndev)
 			continue;
 		mroce_net_dev_detach(dev);
 		if (ib_device_try_get(&dev->ib_dev)) {
+			mroce_qp_fail_all(dev);
 			ib_unregister_device_queued(&dev->ib_dev);
 			ib_device_put(&dev->ib_dev);
 		}

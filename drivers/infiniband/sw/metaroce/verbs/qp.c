@@ -161,6 +161,40 @@ void mroce_qp_work(struct mroce_qp *qp)
 		mroce_net_ops.kick(qp->conn);
 }
 
+/**
+ * mroce_qp_fail_all - a device can never send again: all its requests end
+ * @dev: registered, its netdev is detached
+ *
+ * The core destroys the queue pairs when it unregisters the device, and what was
+ * still queued would end without a completion. The GSI queue pair is left to the
+ * core's MAD layer, which does that itself. Process context.
+ */
+void mroce_qp_fail_all(struct mroce_dev *dev)
+{
+	struct mroce_qpx *x;
+	struct mroce_qp *qp;
+	unsigned long qpn;
+
+	rcu_read_lock();
+	xa_for_each(&dev->qps, qpn, x) {
+		if (!refcount_inc_not_zero(&x->ref))
+			continue;
+		rcu_read_unlock();
+		qp = x->qp;
+		if (qp->type != IB_QPT_GSI &&
+		    mroce_qp_enter(qp, IB_QPS_INIT)) {
+			mroce_qp_lock(qp);
+			mroce_qp_fail(qp);
+			mroce_qp_unlock(qp);
+			mroce_qp_work(qp);
+			mroce_qp_exit(qp);
+		}
+		mroce_qp_put(qp);
+		rcu_read_lock();
+	}
+	rcu_read_unlock();
+}
+
 /* End of a NAPI poll: queue pairs that could not do their work on the spot. */
 static bool qp_run_later(struct mroce_net *mnet, bool wait)
 {
