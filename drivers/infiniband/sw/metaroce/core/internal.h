@@ -23,7 +23,8 @@
 #define MROCE_RTO_MIN_NS	(1 * MS)
 #define MROCE_RTO_CAP_NS	(1 * SEC)
 #define MROCE_SILENT_RTOS	4		/* in a row: nobody is there */
-#define MROCE_TLP_MIN_NS	(200 * US)
+#define MROCE_SILENCE_NS	(200 * US)	/* shorter: maybe the peer's host */
+#define MROCE_TLP_MIN_NS	(20 * US)
 #define MROCE_FREE_REHOMES	4	/* in a row, without backing off */
 #define MROCE_MIN_RTT_NS	(10 * SEC)	/* a minimum is believed so long */
 #define MROCE_NOMEM_NS		(1 * MS)	/* try again after so long */

@@ -42,14 +42,15 @@ static u64 path_pto_ns(struct mroce_conn *c, const struct mroce_path_tx *p)
 {
 	if (!p->srtt_ns || (p->stale && p->nxt - p->una > 1))
 		return MROCE_RTO_INITIAL_NS;
-	return max_t(u64, 2 * p->srtt_ns, MROCE_TLP_MIN_NS) +
+	return max3(2 * p->srtt_ns, p->srtt_ns + 4 * p->rttvar_ns,
+		    MROCE_TLP_MIN_NS) +
 	       2 * mroce_plane_of(c, p->plane)->pace_gap_ns;
 }
 
 /* Silence after a tail probe that makes the route suspect. */
 static u64 path_suspect_ns(const struct mroce_path_tx *p)
 {
-	return max_t(u64, p->srtt_ns + 4 * p->rttvar_ns, MROCE_TLP_MIN_NS);
+	return max_t(u64, p->srtt_ns + 4 * p->rttvar_ns, MROCE_SILENCE_NS);
 }
 
 /* Open the next path; NULL if all are open or memory is short. */
@@ -578,7 +579,7 @@ static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	if (!p->late && elapsed(now, p->deadline) >
 			max_t(u64, MS, path_rto_ns(p) / 4)) {
 		p->late = true;
-		p->deadline = now + max_t(u64, p->srtt_ns, MROCE_TLP_MIN_NS);
+		p->deadline = now + max_t(u64, p->srtt_ns, MROCE_SILENCE_NS);
 		return;
 	}
 	p->late = false;

@@ -310,7 +310,7 @@ bool plane_silent(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	pl = mroce_plane_of(c, p->plane);
 	if (pl->state != MROCE_PLANE_UP || plane_speaks(c, p))
 		return false;
-	rtt = max_t(u64, p->srtt_ns, MROCE_TLP_MIN_NS);
+	rtt = max_t(u64, p->srtt_ns, MROCE_SILENCE_NS);
 	bad = p->rehomes ||
 	      (pl->suspect_ns && pl->suspect_path != p->id &&
 	       elapsed(now, pl->suspect_ns) <= rtt);
