@@ -49,7 +49,7 @@ struct checked {
 	u32 rsn_len[RECORDS];		/* by RSN */
 	u64 done, received, adds, executed;
 	u32 rnr;			/* of 2^32: no receive at the moment */
-	u64 first_ns, last_ns;		/* of progress */
+	u64 last_ns;			/* of progress */
 };
 
 struct cut {
@@ -154,8 +154,6 @@ static void w_choose(struct flow *f, struct mroce_msg *m)
 static void progress(struct checked *c)
 {
 	c->last_ns = c->f->sm->now;
-	if (!c->first_ns)
-		c->first_ns = c->last_ns;
 }
 
 static void w_placed(struct flow *f, const struct mroce_claim *cl)
@@ -459,12 +457,8 @@ static bool look(struct seed_run *r)
 	for (i = 0; i < r->n_flows; i++) {
 		struct checked *c = &r->c[i];
 		u64 since = max(c->last_ns, r->last_cut_ns);
-		/*
-		 * A path that sends while the peer is not open yet doubles its
-		 * time-outs, and serves the last one after it is (seed 500).
-		 */
-		u64 allowed = r->worst_cut_ns + 2 * c->first_ns +
-			      (STALL_NS << min(worst_lost(c->f), STALL_DOUBLE));
+		u64 allowed = r->worst_cut_ns +
+			(STALL_NS << min(worst_lost(c->f), STALL_DOUBLE));
 
 		since = max(since, excused_ns[c->f->cfg.src][c->f->cfg.dst]);
 		since = max(since, excused_ns[c->f->cfg.dst][c->f->cfg.src]);

@@ -188,6 +188,21 @@ void conn_want_init(struct mroce_conn *c, u64 now)
 	c->want_init = true;
 }
 
+/* The peer is open by its own INIT; ours or its answer was lost: now, or as soon as
+ * the second of this kind may be sent.
+ */
+static void conn_init_lost(struct mroce_conn *c, u64 now)
+{
+	conn_want_init(c, now);
+	if (c->want_init || c->state != MROCE_CONN_INIT || !c->n_streams)
+		return;
+	if (c->init_tries == 1)
+		c->want_init = true;
+	else
+		c->init_at = min(c->init_at,
+				 c->init_sent_ns + MROCE_INIT_GAP_NS);
+}
+
 static bool conn_idle(const struct mroce_conn *c)
 {
 	const struct mroce_stream *s;
@@ -281,9 +296,13 @@ static void rx_init(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	if (c->n_init_ack >= MROCE_INIT_ACK_RATE)
 		return;
 	c->n_init_ack++;
-	/* The peer that we know: its planes have changed (rule 44). */
-	if (c->state == MROCE_CONN_OPEN && in->conn_id == c->peer_id)
+	/* The peer that we know: its planes have changed (rule 44), or it has
+	 * not had the answer to its first one.
+	 */
+	if (c->state == MROCE_CONN_OPEN && in->conn_id == c->peer_id) {
 		plane_list(c, pkt, now);
+		path_tx_unheard(c);
+	}
 	c->ack_nonce = in->nonce;
 	c->ack_ts = pkt->ts;
 	c->ack_id = in->conn_id;
@@ -433,12 +452,9 @@ enum mroce_rx mroce_conn_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 		return rx_ctrl(c, pkt, now);
 
 	if (c->state != MROCE_CONN_OPEN) {
-		/* The peer is open by its own INIT; ours or its answer was
-		 * lost.
-		 */
 		cnt_inc(c, MROCE_CNT_RX_STATE);
 		if (pkt->type == MROCE_T_DATA)
-			conn_want_init(c, now);
+			conn_init_lost(c, now);
 		return MROCE_RX_DROP;
 	}
 	if (pkt->tag != c->tag) {
@@ -498,7 +514,9 @@ static bool tx_ctrl(struct mroce_conn *c, struct mroce_txd *txd, u64 now)
 
 	pkt.ts = conn_ts(c, now);
 	if (c->want_init) {
-		u64 wait = MROCE_INIT_MIN_NS << min_t(u8, c->init_tries, 6);
+		u8 n = max_t(u8, c->init_tries, MROCE_INIT_STEADY) -
+		       MROCE_INIT_STEADY;
+		u64 wait = MROCE_INIT_MIN_NS << min_t(u8, n, 6);
 
 		c->want_init = false;
 		if (c->state == MROCE_CONN_INIT ||

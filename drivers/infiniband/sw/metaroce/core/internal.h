@@ -12,6 +12,7 @@
 #define SEC			1000000000ULL
 
 #define MROCE_INIT_MIN_NS	(20 * MS)
+#define MROCE_INIT_STEADY	4		/* before it backs off */
 #define MROCE_INIT_CAP_NS	(1 * SEC)
 #define MROCE_INIT_GAP_NS	(1 * MS)	/* INIT in answer to stray DATA */
 #define MROCE_INIT_ACK_RATE	10		/* per second and peer */
@@ -167,6 +168,7 @@ void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now);
 void path_tx_timers(struct mroce_conn *c, u64 now);
 u64 path_rto_ns(const struct mroce_path_tx *p);
 void path_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now);
+void path_tx_unheard(struct mroce_conn *c);
 void path_arm(struct mroce_conn *c, struct mroce_path_tx *p);
 
 /* Congestion control has spoken. */

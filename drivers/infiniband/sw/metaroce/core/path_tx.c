@@ -141,6 +141,24 @@ static void path_all_lost(struct mroce_conn *c, struct mroce_path_tx *p,
 	}
 }
 
+/*
+ * The peer asks to be told who we are: it was not open, and what came before that
+ * was of no effect (rule 39). That is no sign of congestion. Where something was
+ * acknowledged the question is an old one.
+ */
+void path_tx_unheard(struct mroce_conn *c)
+{
+	int i;
+
+	for (i = 0; i < c->n_tx; i++) {
+		struct mroce_path_tx *p = c->tx[i];
+
+		if (p->has_echo || !p->inflight)
+			continue;
+		path_all_lost(c, p, NULL);
+	}
+}
+
 /* Strictly increasing per transmission of the path (rule 27). */
 void path_tx_stamp(struct mroce_conn *c, struct mroce_path_tx *p,
 		   struct mroce_slot *sl, u64 now)

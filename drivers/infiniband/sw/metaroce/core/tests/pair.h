@@ -100,6 +100,7 @@ struct pair_net {
 	u16 dead_sport;		/* packets from this port vanish; 0: none */
 	int dead_dir;		/* -1: both */
 	bool cut;		/* nothing passes */
+	bool mute[2];		/* of this end nothing but DATA passes */
 	u16 dead_planes;	/* nothing passes on these */
 	u16 slow_sport;		/* packets from this port wait, in order, */
 	u64 slow_until;

@@ -540,7 +540,7 @@ static bool net_drops(struct pair *p, int from, u8 plane, u16 sport, bool data)
 		n->drop_next--;
 		return true;
 	}
-	if (!data && chance(p, n->loss_ack))
+	if (!data && (n->mute[from] || chance(p, n->loss_ack)))
 		return true;
 	return chance(p, n->loss);
 }

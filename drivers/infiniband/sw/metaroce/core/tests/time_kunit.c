@@ -202,6 +202,35 @@ static void test_link_anew(struct kunit *test)
 	pair_free(p);
 }
 
+static bool side0_open(struct pair *p)
+{
+	return p->side[0].c.state == MROCE_CONN_OPEN;
+}
+
+/* The answer to the peer's INIT is lost: what was sent before it asks again is of no
+ * effect, and does not wait for the path's timeout.
+ */
+static void test_peer_not_open(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 12, 1500);
+	int i;
+
+	pair_up(p, 0);
+	for (i = 0; i < 40; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 1000 * i, false);
+	/* both INITs are under way */
+	pair_run(p, p->net.delay_ns / 2, NULL);
+	p->net.mute[0] = true;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, MS, side0_open));
+	p->net.mute[0] = false;
+	KUNIT_EXPECT_EQ(test, p->side[1].c.state, MROCE_CONN_INIT);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 2 * MS, pair_all_done));
+	KUNIT_EXPECT_GT(test, p->side[1].c.cnt[MROCE_CNT_RX_STATE], 0ULL);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_SPURIOUS), 0ULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
 /* Nobody answers and nobody asks any more: such connections do not pile up. */
 static void test_never_opened(struct kunit *test)
 {
@@ -466,6 +495,7 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_late_retry),
 	KUNIT_CASE(test_refused_without_memory),
 	KUNIT_CASE(test_link_anew),
+	KUNIT_CASE(test_peer_not_open),
 	KUNIT_CASE(test_never_opened),
 	KUNIT_CASE(test_two_clocks),
 	KUNIT_CASE(test_window_after_idle),
