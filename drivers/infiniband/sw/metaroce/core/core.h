@@ -491,6 +491,7 @@ struct mroce_path_tx {
 	bool late;		/* deadline was late and re-armed once */
 	bool has_echo;		/* echo_ts, n_recv are valid */
 	bool stale;		/* idle since the last RTT sample */
+	bool borrowed;		/* its port is another path's, too */
 	u8 backoff;		/* RTO exponent */
 	u8 rehomes;		/* in a row, without an answer */
 	u8 guard_rounds;

@@ -26,6 +26,7 @@
 #define MROCE_SILENT_RTOS	4		/* in a row: nobody is there */
 #define MROCE_SILENCE_NS	(200 * US)	/* shorter: maybe the peer's host */
 #define MROCE_TLP_MIN_NS	(20 * US)
+#define MROCE_BORROW_NS		(10 * SEC)	/* another path's port */
 #define MROCE_FREE_REHOMES	4	/* in a row, without backing off */
 #define MROCE_MIN_RTT_NS	(10 * SEC)	/* a minimum is believed so long */
 #define MROCE_NOMEM_NS		(1 * MS)	/* try again after so long */

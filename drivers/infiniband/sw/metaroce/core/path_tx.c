@@ -391,6 +391,38 @@ static bool ack_late(const struct mroce_path_tx *p, const struct mroce_pkt *pkt)
 	       echo_valid(p, pkt->ack.echo_ts);
 }
 
+/*
+ * Paths that share a port share a route: more of them is no gain. What was dead may be
+ * back: another port is tried, when nothing is outstanding or in the end as it is.
+ */
+static void path_own_port(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
+{
+	if (!p->borrowed || elapsed(now, p->rehome_ns) <
+	    (p->una == p->nxt ? MROCE_BORROW_NS : 2 * MROCE_BORROW_NS))
+		return;
+	path_rehome(c, p, now);
+	p->rtx_budget = 0;
+}
+
+/*
+ * A path is heard again after timeouts. Nobody was there, or there was no way:
+ * now there is one, and the others of its plane need not wait out what they have
+ * doubled in the meantime.
+ */
+static void path_way_found(struct mroce_conn *c, const struct mroce_path_tx *p)
+{
+	struct mroce_path_tx *q;
+	int i;
+
+	for (i = 0; i < c->n_tx; i++) {
+		q = c->tx[i];
+		if (q == p || q->plane != p->plane || !q->backoff)
+			continue;
+		q->backoff = 0;
+		path_arm(c, q);
+	}
+}
+
 void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 {
 	struct mroce_cc_sample sa = {};
@@ -410,6 +442,8 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	c->last_heard_ns = now;
 	p->tlp_out = false;
 	p->late = false;
+	if (p->backoff)
+		path_way_found(c, p);
 	p->backoff = 0;
 	p->rehomes = 0;
 
@@ -474,6 +508,7 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	 */
 	if (sa.acked || p->una != p->nxt)
 		p->last_tx_ns = now;
+	path_own_port(c, p, now);
 	path_arm(c, p);
 }
 
@@ -494,6 +529,29 @@ void path_tx_nak(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 }
 
 /*
+ * A port for a path that has to leave its own: one that it has not tried, at first.
+ * If that is bad as well, that of a path of the same plane that was heard later and
+ * owes no answer: its route is good, both ways, as far as is known.
+ */
+static void path_take_port(struct mroce_conn *c, struct mroce_path_tx *p)
+{
+	const struct mroce_path_tx *q;
+	int i;
+
+	for (i = 1; p->rehomes && i < c->n_tx; i++) {
+		q = c->tx[(p->id + i) % c->n_tx];
+		if (q->plane == p->plane && q->sport != p->sport &&
+		    !q->tlp_out && q->last_rx_ns > p->last_rx_ns) {
+			p->sport = q->sport;
+			p->borrowed = true;
+			return;
+		}
+	}
+	p->sport = c->ops->new_sport(c, p->plane);
+	p->borrowed = false;
+}
+
+/*
  * Another source port, the same id and PSNs: everything that may still be on
  * the old route is sent again on the new one (rule 33).
  */
@@ -502,7 +560,7 @@ void path_rehome(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 	u16 from = p->sport;
 	u32 psn;
 
-	p->sport = c->ops->new_sport(c, p->plane);
+	path_take_port(c, p);
 	p->epoch++;
 	if (p->rehomes < U8_MAX)
 		p->rehomes++;
@@ -616,7 +674,7 @@ static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		MROCE_TRACE(rto, c, p,
 			    (u32)div_u64(path_rto_backed_ns(p), US));
 		path_back_off(p, 2);
-		if (p->backoff >= 2)
+		if (p->backoff >= 2 || p->id & 1)
 			mroce_conn_rehome(c, p, now);
 		path_probe(c, p, now);
 	}

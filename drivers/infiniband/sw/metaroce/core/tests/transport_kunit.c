@@ -3,6 +3,7 @@
  * The transport between two endpoints over a bad network in virtual time.
  */
 #include "pair.h"
+#include "../internal.h"
 
 #define MS_NS	1000000ULL
 #define S_NS	1000000000ULL
@@ -247,6 +248,115 @@ static void test_rehome(struct kunit *test)
 	KUNIT_EXPECT_NE(test, p->side[0].c.tx[1]->sport, dead);
 	KUNIT_EXPECT_EQ(test, pair_ts(p, 0, 0)->n_err_done, 0U);
 	pair_run(p, 50 * MS_NS, NULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
+#define BAD_PORT	40000
+
+static u16 bad_port(struct mroce_conn *c, u8 plane)
+{
+	return BAD_PORT;
+}
+
+static void write_all(struct pair *p, u64 ns)
+{
+	int i;
+
+	for (i = 0; i < 30; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 30000, 0, false);
+	KUNIT_EXPECT_TRUE(p->test, pair_run(p, ns, pair_all_done));
+}
+
+/* No new port leads anywhere, both ways: paths go where one is heard, and back to
+ * ports of their own when there are such.
+ */
+static void test_rehome_to_known(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 21, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	const struct mroce_conn_ops *usual = c->ops;
+	struct mroce_conn_ops ops = *usual;
+	int i, k;
+
+	pair_up(p, 0);
+	pair_ts(p, 0, 0)->s.a.timeout = 0;
+	write_all(p, 20 * MS_NS);
+	KUNIT_EXPECT_EQ(test, c->n_tx, MROCE_DEF_PATHS);
+	ops.new_sport = bad_port;
+	c->ops = &ops;
+	for (i = 1; i < c->n_tx; i++)
+		c->tx[i]->sport = BAD_PORT;
+	p->net.dead_sport = BAD_PORT;
+	p->net.dead_dir = -1;
+	write_all(p, 20 * MS_NS);
+	for (i = 1; i < c->n_tx; i++)
+		KUNIT_EXPECT_EQ(test, c->tx[i]->sport, c->tx[0]->sport);
+	KUNIT_EXPECT_EQ(test, pair_ts(p, 0, 0)->n_err_done, 0U);
+
+	p->net.dead_sport = 0;
+	c->ops = usual;
+	for (k = 0; k < 12; k++) {
+		pair_run(p, S_NS, NULL);
+		write_all(p, 20 * MS_NS);
+	}
+	for (i = 1; i < c->n_tx; i++)
+		for (k = 0; k < i; k++)
+			KUNIT_EXPECT_NE(test, c->tx[i]->sport, c->tx[k]->sport);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_SPURIOUS), 0ULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
+/* All routes die at once, other ports are good: known by the first RTO, of 1 ms. */
+static void test_all_routes(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 22, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	int i;
+
+	pair_up(p, 0);
+	write_all(p, S_NS);
+	KUNIT_EXPECT_EQ(test, c->n_tx, MROCE_DEF_PATHS);
+	for (i = 0; i < c->n_tx; i++)
+		c->tx[i]->sport = BAD_PORT;
+	p->net.dead_sport = BAD_PORT;
+	p->net.dead_dir = -1;
+	write_all(p, 2 * MS_NS);
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_RTO), 0ULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
+static bool heard_again(struct pair *p)
+{
+	return !p->side[0].c.tx[0]->backoff;
+}
+
+/* The network was away for long: the first path that is heard tells the others. */
+static void test_way_found(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 23, 1500);
+	struct mroce_conn *c = &p->side[0].c;
+	int i;
+
+	pair_up(p, 0);
+	pair_ts(p, 0, 0)->s.a.timeout = 0;
+	write_all(p, S_NS);
+	p->net.cut = true;
+	for (i = 0; i < 30; i++)
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 30000, 0, false);
+	pair_run(p, 20 * MS_NS, NULL);
+	for (i = 0; i < c->n_tx; i++) {
+		KUNIT_EXPECT_GT(test, c->tx[i]->backoff, 1);
+		if (!i)
+			continue;
+		c->tx[i]->backoff = 8;
+		path_arm(c, c->tx[i]);
+	}
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, S_NS / 10, heard_again));
+	KUNIT_EXPECT_TRUE(test, pair_run(p, 3 * MS_NS, pair_all_done));
 	pair_check_quiet(p);
 	pair_free(p);
 }
@@ -632,6 +742,9 @@ static struct kunit_case transport_cases[] = {
 	KUNIT_CASE(test_one_lost),
 	KUNIT_CASE(test_tail_lost),
 	KUNIT_CASE(test_rehome),
+	KUNIT_CASE(test_rehome_to_known),
+	KUNIT_CASE(test_all_routes),
+	KUNIT_CASE(test_way_found),
 	KUNIT_CASE(test_mtu_change),
 	KUNIT_CASE(test_long_rest),
 	KUNIT_CASE(test_retry_exceeded),
