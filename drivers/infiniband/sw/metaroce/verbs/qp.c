@@ -190,6 +190,7 @@ void mroce_qp_fail_all(struct mroce_dev *dev)
 			mroce_qp_exit(qp);
 		}
 		mroce_qp_put(qp);
+		cond_resched();
 		rcu_read_lock();
 	}
 	rcu_read_unlock();
@@ -550,10 +551,24 @@ static void qp_reset(struct mroce_qp *qp, bool quiet)
 	};
 }
 
+/*
+ * Lock held. A device whose netdev has gone has failed its queue pairs, see
+ * mroce_qp_fail_all(): not the ones that come after that.
+ */
+static void qp_set_state(struct mroce_qp *qp, enum ib_qp_state state)
+{
+	WRITE_ONCE(qp->state, state);
+	/* it sees the state, or we that the netdev is gone */
+	smp_mb();
+	if (!rcu_access_pointer(qp->dev->ndev) && qp->type != IB_QPT_GSI)
+		mroce_qp_fail(qp);
+}
+
 /* Attach to @c, whose reference is the queue pair's if that succeeds. */
 static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
 		   const struct mroce_addr *addr, const struct ib_qp_attr *new)
 {
+	enum ib_qp_state back = IB_QPS_INIT;
 	struct mroce_stream_attr sa;
 	int err;
 
@@ -563,15 +578,20 @@ static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
 	spin_unlock_bh(&qp->lock);
 
 	mroce_qp_lock(qp);
-	if (qp->state != IB_QPS_INIT)
+	if (qp->state != IB_QPS_INIT) {	/* failed in the meantime */
+		back = qp->state;
 		err = -EINVAL;
-	else
+	} else {
 		err = mroce_stream_attach(&qp->x->s, c, &sa,
 					  mroce_net_ops.now());
+	}
 	if (!err) {
 		qp->attr = *new;
 		qp->addr = *addr;
-		WRITE_ONCE(qp->state, IB_QPS_RTR);
+		qp_set_state(qp, IB_QPS_RTR);
+	} else {
+		/* with everybody kept out for the moment */
+		WRITE_ONCE(qp->state, IB_QPS_RESET);
 	}
 	mroce_qp_unlock(qp);
 	if (!err) {
@@ -579,12 +599,13 @@ static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
 		return 0;
 	}
 
-	/* with everybody kept out for the moment */
-	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp_wait_users(qp);
 	qp->conn = NULL;
-	WRITE_ONCE(qp->state, IB_QPS_INIT);
+	qp->err_done = false;	/* by a stream that was not attached */
+	WRITE_ONCE(qp->state, back);
 	mroce_net_ops.conn_put(c);
+	if (back == IB_QPS_ERR)
+		mroce_qp_work(qp);
 	return err;
 }
 
@@ -646,7 +667,9 @@ static int qp_change(struct mroce_qp *qp, enum ib_qp_state cur,
 
 	stream_attr(qp, new, &sa);
 	mroce_qp_lock(qp);
-	if (qp->state != cur) {		/* failed in the meantime */
+	/* Failed in the meantime? Who wants that does not mind: ib_drain_qp() */
+	if (qp->state != cur &&
+	    !(next == IB_QPS_ERR && qp->state == IB_QPS_ERR)) {
 		err = -EINVAL;
 		goto out;
 	}
@@ -666,7 +689,7 @@ static int qp_change(struct mroce_qp *qp, enum ib_qp_state cur,
 		if (cur == IB_QPS_SQD && next == IB_QPS_RTS)
 			mroce_stream_pause(s, false, now);
 	}
-	WRITE_ONCE(qp->state, next);
+	qp_set_state(qp, next);
 	if (cur == IB_QPS_RTS && next == IB_QPS_SQD) {
 		qp->draining = true;
 		/* nothing under way: drained on the spot */
