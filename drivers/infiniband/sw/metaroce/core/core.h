@@ -157,6 +157,7 @@ struct mroce_msg {
 	u32 resp_bytes;		/* Read: placed so far */
 	u16 unacked;		/* PSNs of this attempt outstanding */
 	u16 voided;		/* PSNs voided, not yet acknowledged */
+	u16 open;		/* claims of its answer under way */
 	struct mroce_absent absent;	/* source, or where an answer goes */
 };
 
@@ -366,6 +367,7 @@ struct mroce_rmsg {
 	bool last_placed;
 	bool solicited;
 	bool refused;		/* a packet of this attempt, in silence */
+	u16 open;		/* claims under way, of any attempt */
 	u32 count;		/* bytes placed in this attempt */
 	u32 len;
 	u32 rsn, imm, rkey, cookie;
@@ -499,14 +501,15 @@ struct mroce_path_tx {
 	u8 sent_first, sent_last;	/* slots; valid if inflight */
 	u16 rtx_budget;		/* retransmissions beyond the window */
 	u32 una, nxt;		/* [una, nxt) outstanding */
-	u32 inflight;		/* outstanding and not LOST */
-	u32 n_lost;
+	u16 inflight;		/* outstanding and not LOST */
+	u16 n_lost;
 	u32 last_ts;
 	u32 echo_ts;		/* newest echo */
 	u32 rtx_psn;		/* where to look for the next one */
 	u32 guard_ts;		/* reorder guard, 64 ns units */
 	u32 guard_psn;		/* halving clock */
 	u32 n_recv, n_ce;	/* newest counts of the peer */
+	u32 hold_ts;		/* how long answers wait there, 64 ns units */
 	u64 rtx_wait_ns;	/* not before: payload was not there */
 	u64 srtt_ns, rttvar_ns, min_rtt_ns;	/* srtt 0: none yet */
 	u64 min_rtt_at;		/* when the minimum was measured */
@@ -731,6 +734,7 @@ struct mroce_conn {
 	u32 ack_id;
 	u64 probe_cookie, probe_ack_cookie;
 	u64 init_at;		/* INIT resend */
+	u64 told_ns;		/* the last INIT_ACK */
 	u64 init_sent_ns;
 	u64 init_first_ns;
 	u64 probe_ns;		/* last PROBE; rate limit */

@@ -15,6 +15,7 @@
 #define MROCE_INIT_STEADY	4		/* before it backs off */
 #define MROCE_INIT_CAP_NS	(1 * SEC)
 #define MROCE_INIT_GAP_NS	(1 * MS)	/* INIT in answer to stray DATA */
+#define MROCE_INIT_SOON_NS	(50 * US)	/* the first such */
 #define MROCE_INIT_ACK_RATE	10		/* per second and peer */
 #define MROCE_PROBE_GAP_NS	(100 * MS)
 #define MROCE_PROBE_ACK_GAP_NS	(1 * MS)
@@ -263,7 +264,8 @@ bool stream_rx_wanted(const struct mroce_stream *s,
 		      const struct mroce_claim *cl);
 bool stream_rx_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 			u64 now);
-void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
+void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl);
+void stream_rx_end(struct mroce_stream *s, const struct mroce_claim *cl);
 bool stream_rx_rest(struct mroce_stream *s);
 void stream_rx_reset(struct mroce_stream *s);
 void stream_rx_close(struct mroce_stream *s, bool all);
@@ -284,6 +286,9 @@ enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 bool resp_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 		   u64 now);
 void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now);
+void resp_rx_end(struct mroce_stream *s, const struct mroce_claim *cl);
+void resp_rx_settled(struct mroce_stream *s, const struct mroce_claim *cl,
+		     u64 now);
 void stream_run_order(struct mroce_stream *s, u64 now);
 
 u64 conn_srtt_ns(const struct mroce_conn *c);

@@ -292,6 +292,34 @@ static void not_placed(struct mroce_conn *c, struct mroce_path_rx *r,
 	nak_add(c, &nak);
 }
 
+/* One copy less goes on into the memory of the claim's message. */
+static void claim_ended(struct mroce_stream *s, const struct mroce_claim *cl)
+{
+	if (cl->kind == MROCE_CLAIM_RESP)
+		resp_rx_end(s, cl);
+	else
+		stream_rx_end(s, cl);
+}
+
+static void claim_placed(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
+{
+	s->bound = true;
+	if (cl->kind == MROCE_CLAIM_RESP)
+		resp_rx_finish(s, cl, now);
+	else
+		stream_rx_finish(s, cl);
+}
+
+/* Its message may have waited for nothing else. */
+static void claim_settled(struct mroce_stream *s, const struct mroce_claim *cl,
+			  u64 now)
+{
+	if (cl->kind == MROCE_CLAIM_RESP)
+		resp_rx_settled(s, cl, now);
+	else if (cl->msn == s->msn_rcv)
+		stream_run_order(s, now);
+}
+
 void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		       u64 now)
 {
@@ -310,14 +338,18 @@ void mroce_conn_finish(struct mroce_conn *c, struct mroce_claim *cl, bool ok,
 		/* Acknowledged is placed: not so if its stream has ended or
 		 * failed meanwhile. The next copy will be refused.
 		 */
+		if (alive)
+			claim_ended(s, cl);
 		alive = alive && stream_rx_wanted(s, cl);
 		if (alive && ok) {
 			cnt_add(c, MROCE_CNT_RX_BYTES, cl->len);
 			path_rx_place(c, r, cl->psn);
-			stream_rx_finish(s, cl, now);
+			claim_placed(s, cl, now);
 		} else if (alive) {
 			not_placed(c, r, cl, now);
 		}
+		if (alive)
+			claim_settled(s, cl, now);
 	}
 	mroce_free(cl->kept);
 	cl->kept = NULL;

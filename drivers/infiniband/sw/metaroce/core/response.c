@@ -280,9 +280,12 @@ enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 	cl->cookie = pkt->data.cookie;
 	cl->swap_add = pkt->data.swap_add;
 
-	if (pkt->opcode == MROCE_OP_ATOMIC_RESP)
-		return m->opcode == MROCE_OP_READ_REQ ? VERDICT_VOID :
-							VERDICT_CLAIM;
+	if (pkt->opcode == MROCE_OP_ATOMIC_RESP) {
+		if (m->opcode == MROCE_OP_READ_REQ)
+			return VERDICT_VOID;
+		m->open++;
+		return VERDICT_CLAIM;
+	}
 	if (pkt->opcode != MROCE_OP_READ_RESP || m->opcode != MROCE_OP_READ_REQ)
 		return VERDICT_VOID;
 	cl->off = pkt->data.offset;
@@ -300,7 +303,29 @@ enum stream_verdict resp_rx(struct mroce_conn *c, struct mroce_stream *s,
 		stream_complete(s, now);
 		return VERDICT_VOID;
 	}
+	m->open++;
 	return VERDICT_CLAIM;
+}
+
+/* A claim of an answer ends, however. The stream's life and incarnation are those that
+ * it began in.
+ */
+void resp_rx_end(struct mroce_stream *s, const struct mroce_claim *cl)
+{
+	struct mroce_msg *m = stream_msg(s, cl->msn);
+
+	if (m && m->open)
+		m->open--;
+}
+
+/* The requests before may have been waiting for the last copy of this answer. */
+void resp_rx_settled(struct mroce_stream *s, const struct mroce_claim *cl,
+		     u64 now)
+{
+	struct mroce_msg *m = stream_msg(s, cl->msn);
+
+	if (m && m->state == MROCE_M_DONE && !m->open)
+		stream_complete(s, now);
 }
 
 /* An answer could not be placed. True: its memory does not come any more, the
@@ -334,6 +359,11 @@ void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 			return;
 		}
 		m->resp_bytes = m->len;
+	} else if (cl->len > m->len - m->resp_bytes) {
+		/* Two of one batch claimed the same bytes. */
+		stream_drain(s, m->msn, MROCE_ST_REM_OP);
+		stream_complete(s, now);
+		return;
 	} else {
 		m->resp_bytes += cl->len;
 	}
@@ -346,5 +376,4 @@ void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 		s->probe = NULL;
 	if (s->rd_out)
 		s->rd_out--;
-	stream_complete(s, now);
 }

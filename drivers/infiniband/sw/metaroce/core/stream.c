@@ -279,6 +279,7 @@ void stream_unbind(struct mroce_stream *s)
 		m->resp_bytes = 0;
 		m->unacked = 0;
 		m->voided = 0;
+		m->open = 0;
 		m->probing = false;
 		m->retry_request = false;
 	}

@@ -128,12 +128,8 @@ static void stream_rx_fail(struct mroce_stream *s)
 }
 
 /* Message @msn is bad: remember the lowest such and its code (rule 19). */
-static enum stream_verdict stream_bad(struct mroce_conn *c,
-				      struct mroce_stream *s,
-				      const struct mroce_pkt *pkt, u8 code)
+static void stream_rx_bad(struct mroce_stream *s, u32 msn, u8 code)
 {
-	u32 msn = pkt->data.msn;
-
 	if (s->rx_state == MROCE_RX_OPEN ||
 	    (s->rx_state == MROCE_RX_ERR_PENDING &&
 	     mroce_seq_before(msn, s->err_msn))) {
@@ -141,6 +137,13 @@ static enum stream_verdict stream_bad(struct mroce_conn *c,
 		s->err_msn = msn;
 		s->err_code = code;
 	}
+}
+
+static enum stream_verdict stream_bad(struct mroce_conn *c,
+				      struct mroce_stream *s,
+				      const struct mroce_pkt *pkt, u8 code)
+{
+	stream_rx_bad(s, pkt->data.msn, code);
 	conn_nak(c, pkt, s->err_code, 0);
 	if (s->msn_rcv == s->err_msn && s->rx_state == MROCE_RX_ERR_PENDING)
 		stream_rx_fail(s);
@@ -188,6 +191,8 @@ static void rmsg_begin(struct mroce_rmsg *e, u8 attempt)
 	e->count = 0;
 	e->last_placed = false;
 	e->refused = false;
+	mroce_free(e->kept);
+	e->kept = NULL;
 	absent_end(&e->absent);
 }
 
@@ -201,8 +206,7 @@ static bool rmsg_agrees(const struct mroce_rmsg *e, const struct mroce_pkt *pkt)
 	if (pkt_has_rsn(pkt) && pkt->opcode != MROCE_OP_WRITE_IMM &&
 	    e->rsn != pkt->data.rsn)
 		return false;
-	return e->count + pkt->payload_len >= e->count &&
-	       pkt->payload_len <= e->len - e->count;
+	return pkt->payload_len <= e->len - e->count;
 }
 
 /* The verdict of check_write() or check_recv(). */
@@ -227,6 +231,7 @@ static enum stream_verdict rx_data(struct mroce_conn *c, struct mroce_stream *s,
 		     pkt->opcode == MROCE_OP_WRITE_IMM;
 	int err;
 
+	cl->msn = pkt->data.msn;
 	cl->len = pkt->payload_len;
 	cl->mlen = pkt->data.len;
 	cl->off = pkt->data.offset;
@@ -362,8 +367,11 @@ enum stream_verdict stream_rx(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	} else {
 		v = stream_bad(c, s, pkt, MROCE_NAK_INV_REQ);
 	}
-	if (v == VERDICT_CLAIM && fresh)
-		e->state = MROCE_R_PARTIAL;
+	if (v == VERDICT_CLAIM) {
+		e->open++;
+		if (fresh)
+			e->state = MROCE_R_PARTIAL;
+	}
 	if (v == VERDICT_CLAIM && !s->established) {
 		s->established = true;
 		s->ops->established(s);
@@ -381,6 +389,17 @@ bool stream_rx_wanted(const struct mroce_stream *s,
 	       s->rx_state == MROCE_RX_ERR_PENDING;
 }
 
+/* A claim of a message ends, however. The stream's life and incarnation are those
+ * that it began in.
+ */
+void stream_rx_end(struct mroce_stream *s, const struct mroce_claim *cl)
+{
+	struct mroce_rmsg *e = rmsg_find(s, cl->msn);
+
+	if (e && e->open)
+		e->open--;
+}
+
 /* A packet of a message could not be placed. True: refuse the message. */
 bool stream_rx_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 			u64 now)
@@ -393,21 +412,18 @@ bool stream_rx_unplaced(struct mroce_stream *s, const struct mroce_claim *cl,
 }
 
 /* Step 10: the payload is in its place. */
-void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
+void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl)
 {
-	struct mroce_rmsg *e;
+	struct mroce_rmsg *e = rmsg_find(s, cl->msn);
 
-	s->bound = true;
-	if (cl->kind == MROCE_CLAIM_RESP) {
-		resp_rx_finish(s, cl, now);
-		return;
-	}
-	if (mroce_seq_before(cl->msn, s->msn_rcv))
-		return;
-	e = rmsg_find(s, cl->msn);
 	if (!e || e->state == MROCE_R_FULL || e->attempt != cl->attempt)
 		return;
 
+	/* Two of one batch may claim the same bytes: the sender is broken. */
+	if (cl->len > e->len - e->count) {
+		stream_rx_bad(s, cl->msn, MROCE_NAK_INV_REQ);
+		return;
+	}
 	absent_end(&e->absent);
 	e->count += cl->len;
 	if (cl->kind == MROCE_CLAIM_VOID)
@@ -435,8 +451,6 @@ void stream_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 	}
 	if (e->last_placed && e->count == e->len)
 		e->state = MROCE_R_FULL;
-	if (e->state == MROCE_R_FULL && cl->msn == s->msn_rcv)
-		stream_run_order(s, now);
 }
 
 /* The effect of a full message in its turn. 0, -EAGAIN: wait for a response
@@ -494,7 +508,10 @@ void stream_run_order(struct mroce_stream *s, u64 now)
 			break;
 		}
 		e = rmsg_find(s, s->msn_rcv);
-		if (!e || e->state != MROCE_R_FULL)
+		/* A copy that is under way must not outlive the completion:
+		 * the memory is its owner's again then.
+		 */
+		if (!e || e->state != MROCE_R_FULL || e->open)
 			break;
 		err = rmsg_execute(s, e);
 		if (err == -EAGAIN) {

@@ -132,6 +132,7 @@ int mroce_stream_post(struct mroce_stream *s, struct mroce_msg *m, u64 now)
 	m->resp_bytes = 0;
 	m->unacked = 0;
 	m->voided = 0;
+	m->open = 0;
 	m->absent.since_ts = 0;
 	m->cookie = op_is_fetch(m->opcode) ? mroce_random_u32() : 0;
 	if (op_is_consuming(m->opcode))
@@ -250,8 +251,9 @@ void stream_sent(struct mroce_stream *s, struct mroce_msg *m, u32 len, u64 now)
 
 static bool msg_complete(const struct mroce_msg *m)
 {
+	/* A copy into its memory must not outlive the completion. */
 	if (m->state == MROCE_M_DONE)
-		return true;
+		return !m->open;
 	return op_has_data(m->opcode) && m->state == MROCE_M_SENT &&
 	       !m->unacked;
 }

@@ -54,6 +54,8 @@ struct mroce_qpx {
 struct mroce_bound {
 	u8 status;		/* enum ib_wc_status; not 0: what is wrong */
 	bool drop;		/* UC: there was no receive */
+	bool named;		/* a message has come that is for it: @msn */
+	u32 msn;
 	struct mroce_rwqe w;	/* ends with SGEs: use mroce_qp_bound() */
 };
 

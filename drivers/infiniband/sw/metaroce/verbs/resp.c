@@ -174,6 +174,7 @@ static int bind(struct mroce_stream *s, u32 rsn)
 	    rq->tail - rq->head >= MROCE_RSN_WINDOW)
 		return -EAGAIN;
 	err = mroce_recv_pop(qp, &b->w);
+	b->named = false;
 	b->drop = err == -EAGAIN && mroce_qp_is_uc(qp);
 	if (b->drop)
 		err = 0;
@@ -239,6 +240,13 @@ static int check_recv(struct mroce_stream *s, struct mroce_claim *cl)
 	cl->obj = NULL;
 	if (!b)
 		return MROCE_NAK_INV_REQ;
+	/* A second message for the same receive could be copied into it after
+	 * the first one has completed it.
+	 */
+	if (b->named && b->msn != cl->msn)
+		return MROCE_NAK_INV_REQ;
+	b->named = true;
+	b->msn = cl->msn;
 	if (b->drop)
 		return refuse(qp, MROCE_NAK_INV_REQ);
 	code = recv_fits(qp, b, cl);
