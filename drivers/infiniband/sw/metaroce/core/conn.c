@@ -188,19 +188,18 @@ void conn_want_init(struct mroce_conn *c, u64 now)
 	c->want_init = true;
 }
 
-/* The peer is open by its own INIT; ours or its answer was lost: now, or as soon as
- * the second of this kind may be sent.
+/*
+ * The peer is open by its own INIT; ours or its answer was lost, or overtaken:
+ * soon, if that is the second one.
  */
 static void conn_init_lost(struct mroce_conn *c, u64 now)
 {
 	conn_want_init(c, now);
 	if (c->want_init || c->state != MROCE_CONN_INIT || !c->n_streams)
 		return;
-	if (c->init_tries == 1)
-		c->want_init = true;
-	else
-		c->init_at = min(c->init_at,
-				 c->init_sent_ns + MROCE_INIT_GAP_NS);
+	c->init_at = min(c->init_at, c->init_tries == 1 ?
+			 now + MROCE_INIT_SOON_NS :
+			 c->init_sent_ns + MROCE_INIT_GAP_NS);
 }
 
 static bool conn_idle(const struct mroce_conn *c)
@@ -301,8 +300,11 @@ static void rx_init(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 	 */
 	if (c->state == MROCE_CONN_OPEN && in->conn_id == c->peer_id) {
 		plane_list(c, pkt, now);
-		path_tx_unheard(c);
+		/* or the two of them have crossed */
+		if (elapsed(now, c->told_ns) > c->probe_rtt_ns)
+			path_tx_unheard(c);
 	}
+	c->told_ns = now;
 	c->ack_nonce = in->nonce;
 	c->ack_ts = pkt->ts;
 	c->ack_id = in->conn_id;
@@ -314,6 +316,7 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 			u64 now)
 {
 	const struct mroce_init *in = &pkt->init;
+	u32 rtt_ts;
 
 	if (c->state == MROCE_CONN_OPEN && pkt->conn == c->id &&
 	    in->peer_nonce == c->nonce && in->nonce == c->peer_nonce) {
@@ -335,8 +338,9 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	c->rsn_window = min_t(u16, MROCE_RSN_WINDOW, in->rsn_window);
 	pace_hint(c, in->hint_kbps, now);
 	c->last_heard_ns = now;
-	if (c->init_tries == 1)
-		c->probe_rtt_ns = max(elapsed(now, c->init_sent_ns), US);
+	rtt_ts = conn_ts(c, now) - pkt->psn;
+	if (rtt_ts < MROCE_TS_VALID)
+		c->probe_rtt_ns = max(((u64)rtt_ts) << MROCE_TS_SHIFT, US);
 	conn_set_state(c, MROCE_CONN_OPEN);
 	conn_open(c);
 	plane_list(c, pkt, now);

@@ -43,7 +43,7 @@ static u64 path_pto_ns(struct mroce_conn *c, const struct mroce_path_tx *p)
 	if (!p->srtt_ns || (p->stale && p->nxt - p->una > 1))
 		return MROCE_RTO_INITIAL_NS;
 	return max3(2 * p->srtt_ns, p->srtt_ns + 4 * p->rttvar_ns,
-		    MROCE_TLP_MIN_NS) +
+		    MROCE_TLP_MIN_NS) + p->hold_ts * ns_per_ts +
 	       2 * mroce_plane_of(c, p->plane)->pace_gap_ns;
 }
 
@@ -106,7 +106,11 @@ void path_arm(struct mroce_conn *c, struct mroce_path_tx *p)
 	if (!p->tlp_out) {
 		p->deadline = p->last_tx_ns + path_pto_ns(c, p);
 	} else {
-		since = min(path_suspect_ns(p), path_rto_backed_ns(p));
+		/* All in all no sooner than a host may be busy. */
+		since = 2 * MROCE_SILENCE_NS;
+		since -= min(since, path_pto_ns(c, p));
+		since = min(max(since, path_suspect_ns(p)),
+			    path_rto_backed_ns(p));
 		if (p->rehomes || p->backoff)
 			since = path_rto_backed_ns(p);
 		/* The probe waits for its turn, too. */
@@ -150,13 +154,9 @@ void path_tx_unheard(struct mroce_conn *c)
 {
 	int i;
 
-	for (i = 0; i < c->n_tx; i++) {
-		struct mroce_path_tx *p = c->tx[i];
-
-		if (p->has_echo || !p->inflight)
-			continue;
-		path_all_lost(c, p, NULL);
-	}
+	for (i = 0; i < c->n_tx; i++)
+		if (!c->tx[i]->has_echo)
+			path_all_lost(c, c->tx[i], NULL);
 }
 
 /* Strictly increasing per transmission of the path (rule 27). */
@@ -481,6 +481,8 @@ void path_tx_ack(struct mroce_conn *c, const struct mroce_pkt *pkt, u64 now)
 				sa.rtt_ns = max_t(u64, (away - pkt->ack.hold) *
 						  ns_per_ts, US);
 				path_rtt(p, sa.rtt_ns, now);
+				p->hold_ts = max(pkt->ack.hold,
+						 p->hold_ts - p->hold_ts / 8);
 			}
 		}
 		sa.marked = pkt->ack.n_ce - p->n_ce;

@@ -418,8 +418,9 @@ static void plane_announce(struct mroce_conn *c, u64 now)
 		return;
 	c->mp->announce = true;
 	c->init_tries = 0;
-	c->init_at = now;
-	c->want_init = true;
+	/* No faster because a peer repeats what it has said before. */
+	c->init_at = max(now, c->init_sent_ns + MROCE_INIT_GAP_NS);
+	c->want_init = c->init_at == now;
 }
 
 /* The first that is not plane 0: from now on there is more to keep. */

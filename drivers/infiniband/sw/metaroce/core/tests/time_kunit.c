@@ -202,6 +202,26 @@ static void test_link_anew(struct kunit *test)
 	pair_free(p);
 }
 
+/* A host is busy for a third of a millisecond now and then: worth a probe, no more. */
+static void test_busy_host(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 13);
+	int i;
+
+	p->net.delay_ns = 10 * US;
+	for (i = 0; i < 100; i++) {
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 100, 0, false);
+		if (i % 10 == 9)
+			p->side[1].stalled = p->now + 330 * US;
+		KUNIT_EXPECT_TRUE(test, pair_run(p, MS, pair_all_done));
+	}
+	KUNIT_EXPECT_GT(test, pair_cnt(p, MROCE_CNT_TLP), 0ULL);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RTO), 0ULL);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_REHOME), 0ULL);
+	pair_check_quiet(p);
+	pair_free(p);
+}
+
 static bool side0_open(struct pair *p)
 {
 	return p->side[0].c.state == MROCE_CONN_OPEN;
@@ -495,6 +515,7 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_late_retry),
 	KUNIT_CASE(test_refused_without_memory),
 	KUNIT_CASE(test_link_anew),
+	KUNIT_CASE(test_busy_host),
 	KUNIT_CASE(test_peer_not_open),
 	KUNIT_CASE(test_never_opened),
 	KUNIT_CASE(test_two_clocks),
