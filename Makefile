@@ -35,7 +35,7 @@ help:
 	@echo  '  check-quick     - what takes less than three minutes'
 	@echo  '  check-debug     - all selftests on a UML kernel with all checkers,'
 	@echo  '                    1,000 cycles of links among them: hours'
-	@echo  '  check-static    - sparse, W=1, checkpatch, layers'
+	@echo  '  check-static    - sparse, W=1, checkpatch, layers, manual pages'
 	@echo  '  check-rdma-core - the test suite of rdma-core, in UML'
 	@echo  '  check-kunit     - KUnit, in UML'
 	@echo  '  unit            - the unit tests in userspace, with ASan and UBSan'

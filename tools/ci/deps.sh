@@ -20,7 +20,7 @@ unit='gcc make libc6-dev clang libclang-rt-14-dev llvm'
 tool='gcc make libc6-dev libibverbs-dev'
 # shellcheck disable=SC2034
 check="$demo $unit sparse shellcheck librdmacm-dev libibverbs-dev
-	libmnl-dev pkg-config nftables tcpdump socat strace gzip
+	libmnl-dev pkg-config nftables tcpdump socat strace gzip mandoc
 	linux-headers-amd64"
 # shellcheck disable=SC2034
 apps='qperf ucx-utils openmpi-bin libopenmpi-dev libfabric-bin libfabric-dev
