@@ -24,6 +24,8 @@ help:
 	@echo  '                    for one:  KDIR=/lib/modules/$$(uname -r)/build'
 	@echo  '  modules_install - install it for the running kernel (or KDIR=); as root'
 	@echo  '  dkms            - hand the tree to DKMS; as root'
+	@echo  '  install         - the program mroce and the manual pages; as root, or with'
+	@echo  '                    DESTDIR=, PREFIX=/usr/local.  uninstall removes them'
 	@echo  '  demo            - see it work: a guest with two links, unmodified programs'
 	@echo  '                    GUEST=stock-6.12 (default), stock-6.1, uml'
 	@echo  'Test:'
@@ -33,7 +35,7 @@ help:
 	@echo  '  check-quick     - what takes less than three minutes'
 	@echo  '  check-debug     - all selftests on a UML kernel with all checkers,'
 	@echo  '                    1,000 cycles of links among them: hours'
-	@echo  '  check-static    - sparse, W=1, checkpatch, layers'
+	@echo  '  check-static    - sparse, W=1, checkpatch, layers, manual pages'
 	@echo  '  check-rdma-core - the test suite of rdma-core, in UML'
 	@echo  '  check-kunit     - KUnit, in UML'
 	@echo  '  unit            - the unit tests in userspace, with ASan and UBSan'
@@ -69,6 +71,13 @@ modules_install:
 
 dkms:
 	$(CI)/dkms.sh $(DKMS_NAME) $(DKMS_VERSION)
+
+install:
+	$(CI)/deps.sh tool
+	$(MAKE) -C tools/mroce install
+
+uninstall:
+	$(MAKE) -C tools/mroce uninstall
 
 intree:
 	$(CI)/intree.sh $(KSRC)
@@ -133,6 +142,6 @@ clean:
 distclean: clean
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/metaroce"
 
-.PHONY: all sim sim-seeds sim-smoke help modules modules_install dkms intree kernels unit demo check \
+.PHONY: all sim sim-seeds sim-smoke help modules modules_install dkms install uninstall intree kernels unit demo check \
 	check-full check-quick check-debug check-static check-rdma-core check-kunit \
 	selftests bench shell clean distclean

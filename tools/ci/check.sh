@@ -78,7 +78,7 @@ part_sim-smoke() {
 }
 part_layers() { "$TOP/tools/ci/layers.py" && "$TOP/tools/ci/test_layers.py"; }
 part_static() {
-	"$TOP/tools/ci/static.sh" sparse w1-6.1 w1-newest w1-next shell spdx
+	"$TOP/tools/ci/static.sh" sparse w1-6.1 w1-newest w1-next shell spdx docs
 }
 part_checkpatch() { "$TOP/tools/ci/static.sh" checkpatch; }
 part_sparse() { "$TOP/tools/ci/static.sh" sparse; }

@@ -17,8 +17,10 @@ qemu='qemu-system-x86'
 demo="$build $guest $rdma $qemu iperf3 python3-pyverbs"
 unit='gcc make libc6-dev clang libclang-rt-14-dev llvm'
 # shellcheck disable=SC2034
+tool='gcc make libc6-dev libibverbs-dev'
+# shellcheck disable=SC2034
 check="$demo $unit sparse shellcheck librdmacm-dev libibverbs-dev
-	libmnl-dev pkg-config nftables tcpdump socat strace gzip
+	libmnl-dev pkg-config nftables tcpdump socat strace gzip mandoc
 	linux-headers-amd64"
 # shellcheck disable=SC2034
 apps='qperf ucx-utils openmpi-bin libopenmpi-dev libfabric-bin libfabric-dev
@@ -27,7 +29,7 @@ apps='qperf ucx-utils openmpi-bin libopenmpi-dev libfabric-bin libfabric-dev
 pkgs=
 for group in "$@"; do
 	case $group in
-	build | guest | rdma | qemu | demo | unit | check | apps)
+	build | guest | rdma | qemu | demo | unit | tool | check | apps)
 		eval "pkgs=\"\$pkgs \$$group\"" ;;
 	*)
 		echo "deps.sh: no group '$group'" >&2

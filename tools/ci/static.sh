@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # static.sh [CHECK...]  -- what can be said about the sources without running
-# them; TAP. Checks: sparse w1-6.1 w1-newest w1-next checkpatch shell spdx
+# them; TAP. Checks: sparse w1-6.1 w1-newest w1-next checkpatch shell spdx docs
 # (default: all of them).
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -124,7 +124,67 @@ check_spdx() {
 	fi
 }
 
-[ $# -gt 0 ] || set -- sparse w1-6.1 w1-newest w1-next checkpatch shell spdx
+# agree NAME SOURCES TEXT: two lists of lines are the same, and not empty
+agree() {
+	echo "$2" | sort >"$log/docs-sources"
+	echo "$3" | sort >"$log/docs-text"
+	if differ=$(diff "$log/docs-sources" "$log/docs-text") && [ -n "$2" ]; then
+		result ok "$1: $(wc -l <"$log/docs-text")"
+	else
+		result "not ok" "$1"
+		[ -n "$2" ] || echo "# the sources have none, or look different now"
+		echo "$differ" | sed -n 's/^< /# no row: /p; s/^> /# not in the sources, or twice: /p'
+	fi
+}
+
+# counters FILE MACRO: names in a list of X(SUFFIX, "name")
+counters() {
+	sed -n "/^#define $2(X)/,/[^\\\\]\$/p" "$1" |
+		grep -oE 'X\([A-Z0-9_]+,[[:space:]]*"[^"]+"' | cut -d '"' -f 2
+}
+
+# rows FILE HEADING NEXT-HEADING: first column of the tables in between
+rows() {
+	sed -n "/^$2\$/,/^$3\$/s/^   \* - \(.*\)/\1/p" "$TOP/Documentation/$1" |
+		grep -vxE 'name|event|file'
+}
+
+# What is listed in the documents is what there is, no more and no less
+check_docs() {
+	src=$TOP/drivers/infiniband/sw/metaroce
+	page=$TOP/man/metaroce.4
+	all=$(counters "$src/core/core.h" MROCE_COUNTERS
+		counters "$src/metaroce.h" MROCE_DEV_COUNTERS)
+	agree "counters in metaroce.rst" "$all" "$(rows metaroce.rst Counters Events)"
+	agree "counters in metaroce(4)" "$all" \
+		"$(sed -n '/^\.Sh COUNTERS/,/^\.Sh EVENTS/s/^\.It Va //p' "$page")"
+	all=$(sed -n 's/^[[:space:]]X(\([a-z_]*\)).*/mroce_\1/p' "$src/core/events.h")
+	agree "events in metaroce.rst" "$all" \
+		"$(rows metaroce.rst Events 'Faults of .*' | grep '^mroce_')"
+	agree "events in metaroce(4)" "$all" \
+		"$(sed -n '/^\.Sh EVENTS/,/^\.Sh FILES/s/^\.It Va //p' "$page")"
+	all=$(cd "$TOP/selftests" && ls [0-9]*.sh | sed 's/\.sh$//')
+	agree "selftests in testing.rst" "$all" \
+		"$(rows testing.rst Selftests 'Which rule .*' | sed 's/, /\n/g')"
+
+	src=$TOP/tools/mroce/mroce.c page=$TOP/man/mroce.8
+	all=$(sed -n 's/.*strcmp(argv\[2\], "\([a-z]*\)").*/\1/p' "$src" | sort -u)
+	agree "sub-commands in mroce(8)" "$all" \
+		"$(sed -n 's/^\.It Cm plane \([a-z]*\).*/\1/p' "$page")"
+	all=$(sed -n 's/.*"[a-z: ]*\(mroce plane .*\)\\n".*/\1/p' "$src")
+	agree "command lines in mroce(8)" "$all" \
+		"$(mandoc -T ascii -O width=200 "$page" | sed -n \
+			's/.\x08//g; s/ | /|/g; /^SYNOPSIS/,/^DESCRIPTION/s/^ *mroce /mroce /p')"
+
+	if out=$(mandoc -T lint -W warning "$TOP"/man/*.[1-9] 2>&1); then
+		result ok "manual pages without a warning of mandoc"
+	else
+		result "not ok" "manual pages without a warning of mandoc"
+		echo "$out" | sed "s|$TOP/||; s/^/# /"
+	fi
+}
+
+[ $# -gt 0 ] || set -- sparse w1-6.1 w1-newest w1-next checkpatch shell spdx docs
 for c in "$@"; do
 	"check_$(echo "$c" | tr -- '-.' '__')"
 done
