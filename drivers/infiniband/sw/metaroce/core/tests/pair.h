@@ -186,4 +186,11 @@ static inline u32 pair_qpn(int side, int i)
 	return 16 + 100 * side + i;
 }
 
+/* Between the two files that make a pair. */
+extern const struct mroce_conn_ops pair_conn_ops;
+u32 pair_rnd32(struct pair *p);
+int pair_other(const struct pair *p, int side);
+/* Nothing is under way any more, or being copied. */
+void pair_net_clear(struct pair *p);
+
 #endif /* MROCE_TEST_PAIR_H */
