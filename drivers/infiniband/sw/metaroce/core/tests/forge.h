@@ -20,9 +20,9 @@ struct pair *pair_with_planes(struct kunit *test, u64 seed, int n0, int n1,
 			      u16 dead);
 /* The next DATA packet of a peer of stream @i on side @to, to be completed. */
 struct mroce_pkt forge_data(struct pair *p, int to, int i, u8 opcode, u32 msn);
-/* A packet of side @to's peer that is not DATA; an ACK repeats what path 0 knows. */
+/* A packet of side @to's peer that is not DATA; an ACK says what path @path knows. */
 struct mroce_pkt forge_ctrl(struct pair *p, int to, u8 opcode);
-struct mroce_pkt forge_ack(struct pair *p, int to);
+struct mroce_pkt forge_ack(struct pair *p, int to, int path);
 /* What is not DATA, on one of the planes. */
 void forge_rx_on(struct pair *p, int to, u8 plane, const struct mroce_pkt *pkt);
 enum mroce_rx forge_rx(struct pair *p, int to, const struct mroce_pkt *pkt,

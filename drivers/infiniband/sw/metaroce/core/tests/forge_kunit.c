@@ -54,14 +54,15 @@ struct mroce_pkt forge_ctrl(struct pair *p, int to, u8 opcode)
 	return pkt;
 }
 
-struct mroce_pkt forge_ack(struct pair *p, int to)
+struct mroce_pkt forge_ack(struct pair *p, int to, int path)
 {
 	const struct mroce_conn *c = &p->side[to].c;
-	const struct mroce_path_tx *tx = c->tx[0];
+	const struct mroce_path_tx *tx = c->tx[path];
 	struct mroce_pkt pkt = {
 		.type = MROCE_T_ACK,
 		.opcode = MROCE_ACK_SHORT,
 		.conn = c->id,
+		.path = path,
 		.tag = c->tag,
 		.psn = tx->una - 1,
 		.epoch = tx->epoch,

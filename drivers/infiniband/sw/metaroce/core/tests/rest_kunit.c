@@ -171,7 +171,7 @@ static void test_answer_at_rest(struct kunit *test)
 	struct mroce_pkt pkt;
 
 	pair_run(p, 3 * SEC, NULL);
-	pkt = forge_ack(p, 0);
+	pkt = forge_ack(p, 0, 0);
 	pkt.opcode = MROCE_ACK_FULL;
 	pkt.ack.echo_ts = tx->last_ts;
 	pkt.ack.vec[0] = 2;
@@ -199,7 +199,7 @@ static void test_old_acks_at_rest(struct kunit *test)
 	struct pair *p = used_pair(test, 65);
 	struct mroce_conn *c = &p->side[0].c;
 	struct mroce_path_tx *tx = c->tx[0];
-	struct mroce_pkt pkt = forge_ack(p, 0);
+	struct mroce_pkt pkt = forge_ack(p, 0, 0);
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, tx->una, tx->nxt);

@@ -96,7 +96,7 @@ static void test_late_acks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_LOST), 0ULL);
 
 	/* of what was never sent, or of another age */
-	ack = forge_ack(p, 0);
+	ack = forge_ack(p, 0, 0);
 	ack.psn = c->tx[0]->nxt;
 	ack.ack.echo_ts = c->tx[0]->last_ts;
 	mroce_conn_rx(c, &ack, NULL, NULL, p->now);
