@@ -607,9 +607,9 @@ static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		path_probe(c, p, now);
 	} else if (heard_elsewhere(c, p, p->tlp_sent_ns) &&
 		   elapsed(now, p->rehome_ns) >= path_rto_backed_ns(p)) {
+		path_back_off(p, 0);
 		mroce_conn_rehome(c, p, now);
 		p->tlp_sent_ns = now;
-		path_back_off(p, 0);
 	} else {
 		cnt_inc(c, MROCE_CNT_RTO);
 		c->cc->on_rto(c, p);
