@@ -56,6 +56,7 @@ struct tstream {
 	u32 no_page;		/* so often store, read_start: -EAGAIN */
 	u32 no_memory;		/* so many packets cannot be built */
 	bool short_resp;	/* those of answers cannot */
+	bool gone;		/* what answers are made of is gone for good */
 	u32 *pool;		/* receives shared with others, like an SRQ */
 	u32 n_checked;		/* messages of the peer looked at */
 	u32 psn_shift;		/* moves the first MSNs, on both sides alike */

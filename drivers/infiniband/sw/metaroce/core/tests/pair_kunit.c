@@ -61,6 +61,8 @@ static int t_gather_resp(struct mroce_stream *s, struct mroce_rctx *r, u32 off,
 {
 	int err = to_ts(s)->short_resp ? -EAGAIN : short_of_memory(to_ts(s));
 
+	if (to_ts(s)->gone)
+		return -EFAULT;
 	if (!err)
 		gather_bytes(to_ts(s)->mem + r->va + off, len, txd);
 	return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a requester makes of a refusal: whose it is, what it takes back, how long it
- * waits, what that costs, and when it begins again (rules 14 to 16, 18 to 20).
+ * waits, what that costs, and when it begins again (rules 14 to 16, 18 to 20, 26).
  */
 #include "forge.h"
 #include "../internal.h"
@@ -380,6 +380,56 @@ static void test_late_error(struct kunit *test)
 	pair_free(p);
 }
 
+/* Waiting for the peer, or for the silence of a former life, ends with the retries;
+ * waiting for local room or for the receiver's time costs none (rule 26).
+ */
+static void test_waits(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 133, 1500);
+	struct tstream *a = pair_ts(p, 0, 0);
+
+	/* no connection: 3 RTOs of 10 ms, eight times */
+	p->net.cut = true;
+	pair_up(p, 0);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_run(p, 239 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, a->n_done, 0U);
+	pair_run(p, 2 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_RETRY_EXC);
+	pair_free(p);
+
+	p = pair_connected(test, 134);
+	a = pair_ts(p, 0, 0);
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_pump(p, 0);
+	pair_reset(p, 0, 0);
+	pair_reset(p, 1, 0);
+	pair_up(p, 0);
+	KUNIT_ASSERT_EQ(test, a->s.quarantine, 1U);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_RETRY_EXC);
+	pair_free(p);
+
+	p = pair_connected(test, 135);
+	a = pair_ts(p, 0, 0);
+	p->side[0].c.tx_blocked = true;
+	pair_post(p, 0, 0, MROCE_OP_SEND, 8, 0, false);
+	pair_run(p, SEC, NULL);
+	KUNIT_EXPECT_EQ(test, a->s.retries_left, 7);
+	p->side[0].c.tx_blocked = false;
+	pair_ts(p, 1, 0)->s.a.min_rnr_timer = 0;	/* 655 ms */
+	pair_run(p, 500 * MS, NULL);
+	KUNIT_EXPECT_TRUE(test, a->s.held);
+	KUNIT_EXPECT_EQ(test, a->s.retries_left, 7);
+	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_RETRY), 0ULL);
+	pair_post_recv(p, 1, 0, 1);
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	KUNIT_EXPECT_EQ(test, a->n_err_done, 0U);
+	pair_free(p);
+}
+
 static struct kunit_case refusal_cases[] = {
 	KUNIT_CASE(test_nak_fits),
 	KUNIT_CASE(test_void_is_nop),
@@ -393,6 +443,7 @@ static struct kunit_case refusal_cases[] = {
 	KUNIT_CASE(test_closed),
 	KUNIT_CASE(test_earlier_error),
 	KUNIT_CASE(test_late_error),
+	KUNIT_CASE(test_waits),
 	{}
 };
 
