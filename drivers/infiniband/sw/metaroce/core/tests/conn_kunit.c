@@ -6,30 +6,17 @@
 #include "forge.h"
 #include "../internal.h"
 
-/* The next packet of a side, or type 0: none. */
-static struct mroce_pkt sent(struct pair *p, int side)
-{
-	struct mroce_pkt pkt = {};
-
-	if (mroce_conn_tx(&p->side[side].c, &p->txd, p->now))
-		KUNIT_EXPECT_EQ(p->test, MROCE_WIRE_OK,
-				mroce_wire_parse(p->txd.lin, p->txd.lin_len,
-						 p->txd.lin_len +
-						 p->txd.frag_bytes, &pkt));
-	return pkt;
-}
-
 static void expect_ctrl(struct pair *p, int side, u8 opcode)
 {
-	struct mroce_pkt pkt = sent(p, side);
+	const struct mroce_pkt *pkt = pair_sent(p, side);
 
-	KUNIT_EXPECT_EQ(p->test, pkt.type, MROCE_T_CONTROL);
-	KUNIT_EXPECT_EQ(p->test, pkt.opcode, opcode);
+	KUNIT_EXPECT_EQ(p->test, pkt->type, MROCE_T_CONTROL);
+	KUNIT_EXPECT_EQ(p->test, pkt->opcode, opcode);
 }
 
 static void expect_silence(struct pair *p, int side)
 {
-	KUNIT_EXPECT_EQ(p->test, sent(p, side).type, 0);
+	KUNIT_EXPECT_EQ(p->test, pair_sent(p, side)->type, 0);
 }
 
 /* One that is not answered: 20 ms, five times, then twice as long each time, up to a
@@ -161,7 +148,7 @@ static void test_known_peer_asks(struct kunit *test)
 	forge_rx(p, 0, &pkt, NULL);
 	KUNIT_EXPECT_EQ(test, tx->inflight, 0U);
 	expect_ctrl(p, 0, MROCE_CTRL_INIT_ACK);
-	KUNIT_EXPECT_EQ(test, sent(p, 0).psn, tx->una);
+	KUNIT_EXPECT_EQ(test, pair_sent(p, 0)->psn, tx->una);
 	KUNIT_EXPECT_EQ(test, c->state, MROCE_CONN_OPEN);
 	pair_free(p);
 }
@@ -177,7 +164,7 @@ static void test_other_nonce(struct kunit *test)
 	forge_rx(p, 0, &pkt, NULL);
 	KUNIT_EXPECT_EQ(test, c->state, MROCE_CONN_OPEN);
 	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_CONN_LOST], 0ULL);
-	probe = sent(p, 0);
+	probe = *pair_sent(p, 0);
 	KUNIT_EXPECT_EQ(test, probe.opcode, MROCE_CTRL_PROBE);
 	KUNIT_EXPECT_EQ(test, probe.psn, (u32)probe.ctrl.cookie);
 	p->now += 99 * MS;
@@ -203,7 +190,7 @@ static void test_other_nonce(struct kunit *test)
 	pkt = forge_ctrl(p, 0, MROCE_CTRL_PROBE);
 	pkt.ctrl.cookie = 4711;
 	forge_rx(p, 0, &pkt, NULL);
-	probe = sent(p, 0);
+	probe = *pair_sent(p, 0);
 	KUNIT_EXPECT_EQ(test, probe.opcode, MROCE_CTRL_PROBE_ACK);
 	KUNIT_EXPECT_EQ(test, probe.ctrl.cookie, 4711ULL);
 	p->now += MS - 1;
@@ -243,7 +230,7 @@ static void test_reset(struct kunit *test)
 	u32 i;
 
 	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
-	KUNIT_ASSERT_EQ(test, sent(p, 0).type, MROCE_T_DATA);
+	KUNIT_ASSERT_EQ(test, pair_sent(p, 0)->type, MROCE_T_DATA);
 	memcpy(first, p->txd.lin, sizeof(first));
 	tx = c->tx[c->cur_tx];
 	/* a path that exists, and has nothing outstanding, has no PSN */
@@ -253,7 +240,7 @@ static void test_reset(struct kunit *test)
 	path_tx_mark_lost(c, tx, tx->una);
 	tx->rtx_budget = 1;
 	p->now += US;
-	KUNIT_ASSERT_EQ(test, sent(p, 0).psn, tx->una);
+	KUNIT_ASSERT_EQ(test, pair_sent(p, 0)->psn, tx->una);
 	memcpy(again, p->txd.lin, sizeof(again));
 	KUNIT_EXPECT_EQ(test, reset(p, first, MROCE_COMMON_LEN), MROCE_RX_DROP);
 	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_CONN_LOST], 0ULL);
@@ -262,7 +249,7 @@ static void test_reset(struct kunit *test)
 	ack.psn = tx->una;
 	ack.ack.echo_ts = tx->last_ts;
 	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
-	KUNIT_ASSERT_EQ(test, sent(p, 0).type, MROCE_T_DATA);
+	KUNIT_ASSERT_EQ(test, pair_sent(p, 0)->type, MROCE_T_DATA);
 	memcpy(first, p->txd.lin, sizeof(first));
 	forge_rx(p, 0, &ack, NULL);
 	KUNIT_EXPECT_EQ(test, reset(p, again, MROCE_COMMON_LEN), MROCE_RX_DROP);
@@ -391,7 +378,7 @@ static void test_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->state, MROCE_CONN_OPEN);
 	pkt.ctrl.cookie = c->peer_nonce;
 	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
-	KUNIT_EXPECT_EQ(test, sent(p, 0).type, MROCE_T_DATA);
+	KUNIT_EXPECT_EQ(test, pair_sent(p, 0)->type, MROCE_T_DATA);
 	forge_rx(p, 0, &pkt, NULL);
 	KUNIT_EXPECT_EQ(test, c->state, MROCE_CONN_OPEN);
 	tx = c->tx[c->cur_tx];
@@ -434,7 +421,7 @@ static void test_self(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->psn0, (u32)(c->nonce >> 16));
 	pair_up(p, 0);
 	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
-	KUNIT_ASSERT_EQ(test, sent(p, 0).type, MROCE_T_DATA);
+	KUNIT_ASSERT_EQ(test, pair_sent(p, 0)->type, MROCE_T_DATA);
 	KUNIT_EXPECT_EQ(test, reset(p, p->txd.lin, MROCE_COMMON_LEN),
 			MROCE_RX_DROP);
 	pair_reset(p, 0, 0);

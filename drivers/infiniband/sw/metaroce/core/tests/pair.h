@@ -141,6 +141,7 @@ struct pair {
 	bool liar;		/* packets are forged: do not compare contents */
 	bool self;		/* side 0 alone, connected to itself */
 	struct pair_claim slow[PAIR_SLOW];
+	struct mroce_pkt seen;	/* by pair_sent() */
 };
 
 struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu);
@@ -158,6 +159,8 @@ void pair_post_recv(struct pair *p, int side, int i, u32 n);
 /* Run until @until_done says so or @max_ns passed; true: it did. */
 bool pair_run(struct pair *p, u64 max_ns, bool (*until)(struct pair *p));
 void pair_pump(struct pair *p, int side);
+/* The next packet of a side, off the network; type 0: none. Until the next call. */
+const struct mroce_pkt *pair_sent(struct pair *p, int side);
 bool pair_all_done(struct pair *p);
 /* Everything returned to zero. */
 void pair_check_quiet(struct pair *p);

@@ -271,6 +271,20 @@ void pair_pump(struct pair *p, int side)
 	}
 }
 
+const struct mroce_pkt *pair_sent(struct pair *p, int side)
+{
+	u32 len;
+
+	memset(&p->seen, 0, sizeof(p->seen));
+	if (!mroce_conn_tx(&p->side[side].c, &p->txd, p->now))
+		return &p->seen;
+	len = p->txd.lin_len + p->txd.frag_bytes;
+	KUNIT_EXPECT_EQ(p->test, MROCE_WIRE_OK,
+			mroce_wire_parse(p->txd.lin, p->txd.lin_len, len,
+					 &p->seen));
+	return &p->seen;
+}
+
 struct copy_src {
 	const u8 *data;
 };
