@@ -383,9 +383,30 @@ static void test_answer_elsewhere(struct kunit *test)
 	pair_free(p);
 }
 
+/* A burst goes to the emptiest plane, whose turn it may not be (rule 36). */
+static void test_emptiest_plane(struct kunit *test)
+{
+	struct pair *p = planes_used(test, 199, 2);
+	struct mroce_conn *c = &p->side[0].c;
+	int k;
+
+	for (k = 0; k < 2; k++) {
+		out(p, path_of(p, k, 0));
+		c->cur_tx = path_of(p, !k, 0)->id;
+		c->burst = U8_MAX;
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+		KUNIT_EXPECT_EQ(test, sent(p)->type, MROCE_T_DATA);
+		KUNIT_EXPECT_EQ(test, p->txd.plane, !k);
+		p->net.cut = false;
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	}
+	pair_free(p);
+}
+
 static struct kunit_case outage_cases[] = {
 	KUNIT_CASE(test_two_silent),
 	KUNIT_CASE(test_leave),
+	KUNIT_CASE(test_emptiest_plane),
 	KUNIT_CASE(test_asked),
 	KUNIT_CASE(test_go_home),
 	KUNIT_CASE(test_plane0_only),

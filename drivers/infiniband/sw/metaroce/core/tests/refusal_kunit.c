@@ -409,6 +409,15 @@ static void test_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->fatal, MROCE_ST_RETRY_EXC);
 	pair_free(p);
 
+	/* the receiver's time, though its NOPs are not answered */
+	p = pair_connected(test, 136);
+	a = pair_ts(p, 0, 0);
+	refuse(p, out(p, MROCE_OP_SEND, 8, 1), 0, MROCE_NAK_RNR, 0);
+	pair_run(p, 600 * MS, NULL);
+	KUNIT_EXPECT_TRUE(test, a->s.held);
+	KUNIT_EXPECT_EQ(test, a->s.retries_left, 7);
+	pair_free(p);
+
 	p = pair_connected(test, 135);
 	a = pair_ts(p, 0, 0);
 	p->side[0].c.tx_blocked = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Paths and their routes, step by step: what an acknowledgment proves, when silence is
- * asked about, when a path takes another route, and which path a packet takes
- * (rules 28 to 38).
+ * asked about, when a path takes another route, and which path a packet takes, and how
+ * large it is (rules 28 to 38).
  */
 #include "forge.h"
 #include "../internal.h"
@@ -377,6 +377,33 @@ static void test_suspicion(struct kunit *test)
 	}
 }
 
+/* Not twice within an RTO, though it was heard in between; and all that is out goes by
+ * the new route, whatever the window (rule 33).
+ */
+static void test_not_so_soon(struct kunit *test)
+{
+	struct pair *p = four_paths(test, 155);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_path_tx *tx = out(p, 3);
+	u8 epoch = tx->epoch;
+
+	tx->srtt_ns = 20 * US;
+	tx->rttvar_ns = 5 * US;
+	path_set_window(c, tx, 256);
+	mroce_conn_rehome(c, tx, p->now);
+	KUNIT_EXPECT_EQ(test, (u8)(tx->epoch - epoch), 1);
+	pair_pump(p, 0);
+	KUNIT_EXPECT_EQ(test, tx->inflight, 3U);
+	tx->rehomes = 0;
+	time_out(p, tx);
+	pair_pump(p, 0);
+	c->tx[!tx->id]->last_rx_ns = tx->deadline;
+	time_out(p, tx);
+	KUNIT_EXPECT_LT(test, p->now - tx->rehome_ns, MS);
+	KUNIT_EXPECT_EQ(test, (u8)(tx->epoch - epoch), 1);
+	pair_free(p);
+}
+
 /* Several routes may be bad, one after the other: the first four do not make the
  * next one wait longer, more of them do (rule 33).
  */
@@ -483,6 +510,30 @@ static void test_turns(struct kunit *test)
 	}
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_GE(test, c->tx[i]->tx_pkts, had[i] + 30);
+	pair_free(p);
+}
+
+/* The smaller of both ends', and what is out keeps its cut (rule 35). */
+static void test_mtu(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 156);
+	struct mroce_conn *c = &p->side[0].c;
+	u32 psn;
+
+	mroce_conn_set_mtu(c, 9000);
+	KUNIT_EXPECT_EQ(test, c->mtu, 1500);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1420, 0, false);
+	psn = sent(p)->psn;
+	KUNIT_EXPECT_TRUE(test, p->seen.flags & MROCE_F_LAST);
+	mroce_conn_set_mtu(c, 400);
+	KUNIT_EXPECT_EQ(test, c->mtu, 576);
+	p->no_verify = true;
+	path_tx_mark_lost(c, c->tx[c->cur_tx], psn);
+	c->tx[c->cur_tx]->rtx_budget = 1;
+	KUNIT_EXPECT_EQ(test, sent(p)->psn, psn);
+	KUNIT_EXPECT_EQ(test, p->seen.payload_len, 1420U);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1420, 0, false);
+	KUNIT_EXPECT_EQ(test, sent(p)->payload_len, 576U - 28 - 52);
 	pair_free(p);
 }
 
@@ -596,10 +647,12 @@ static struct kunit_case route_cases[] = {
 	KUNIT_CASE(test_probe_time),
 	KUNIT_CASE(test_probe_newest),
 	KUNIT_CASE(test_suspicion),
+	KUNIT_CASE(test_not_so_soon),
 	KUNIT_CASE(test_free_rehomes),
 	KUNIT_CASE(test_rtos),
 	KUNIT_CASE(test_bursts),
 	KUNIT_CASE(test_turns),
+	KUNIT_CASE(test_mtu),
 	KUNIT_CASE(test_retry_time),
 	KUNIT_CASE(test_served_late),
 	{}
