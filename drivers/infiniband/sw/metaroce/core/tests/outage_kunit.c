@@ -365,6 +365,32 @@ static void test_ask_first(struct kunit *test)
 	pair_free(p);
 }
 
+/* Nor does it ask within a ms of having asked by itself (rule 44). */
+static void test_asked_just_now(struct kunit *test)
+{
+	struct pair *p = planes_used(test, 200, 2);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_plane *pl = mroce_plane_of(c, 1);
+	struct mroce_pkt probe = forge_ctrl(p, 0, MROCE_CTRL_PROBE);
+
+	p->net.cut = true;
+	silent(p, path_of(p, 1, 0));
+	silent(p, path_of(p, 1, 1));
+	KUNIT_ASSERT_EQ(test, pl->state, MROCE_PLANE_DOWN);
+	p->now = pl->probe_at;
+	mroce_conn_timer(c, p->now);
+	KUNIT_EXPECT_EQ(test, sent(p)->opcode, MROCE_CTRL_PROBE);
+	p->now += MS - 1;
+	forge_rx_on(p, 0, 1, &probe);
+	KUNIT_EXPECT_EQ(test, sent(p)->opcode, MROCE_CTRL_PROBE_ACK);
+	KUNIT_EXPECT_EQ(test, sent(p)->type, 0);
+	p->now += MS;
+	forge_rx_on(p, 0, 1, &probe);
+	KUNIT_EXPECT_EQ(test, sent(p)->opcode, MROCE_CTRL_PROBE);
+	KUNIT_EXPECT_EQ(test, sent(p)->opcode, MROCE_CTRL_PROBE_ACK);
+	pair_free(p);
+}
+
 /* Where an answer would go is gone: it goes by another plane (rule 32). */
 static void test_answer_elsewhere(struct kunit *test)
 {
@@ -412,6 +438,7 @@ static struct kunit_case outage_cases[] = {
 	KUNIT_CASE(test_plane0_only),
 	KUNIT_CASE(test_announcement),
 	KUNIT_CASE(test_ask_first),
+	KUNIT_CASE(test_asked_just_now),
 	KUNIT_CASE(test_answer_elsewhere),
 	{}
 };

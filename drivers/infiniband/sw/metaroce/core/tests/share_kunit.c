@@ -366,6 +366,34 @@ static void test_backlog_time(struct kunit *test)
 	pair_free(p);
 }
 
+/* A packet without BACKLOG says that nothing follows, on no plane (rule 46). */
+static void test_backlog_planes(struct kunit *test)
+{
+	struct pair *p = pair_with_planes(test, 16, 2, 2, 0);
+	struct mroce_share other = { .kbps = PORT_KBPS };
+	struct mroce_share *sh = &p->side[1].share;
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_pkt pkt = { .payload_len = 8, .flags = MROCE_F_BACKLOG };
+
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
+	pair_run(p, 50 * MS, NULL);
+	sh->kbps = PORT_KBPS;
+	pair_own(p, 1, 1)->share = &other;
+	pair_set_planes(p, 1);
+	for (c->rx_plane = 0; c->rx_plane < 2; c->rx_plane++)
+		share_rx(c, &pkt, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&other.n_backlogged), 1);
+	c->rx_plane = 0;
+	pkt.flags = 0;
+	share_rx(c, &pkt, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&other.n_backlogged), 0);
+	pair_own(p, 1, 1)->share = NULL;
+	pair_set_planes(p, 1);
+	pair_free(p);
+}
+
 /* All DATA waits for its turn, what was lost as well; nothing else does (rule 47). */
 static void test_what_is_paced(struct kunit *test)
 {
@@ -443,6 +471,7 @@ static void test_old_hint(struct kunit *test)
 static struct kunit_case share_cases[] = {
 	KUNIT_CASE(test_backlog_flag),
 	KUNIT_CASE(test_backlog_time),
+	KUNIT_CASE(test_backlog_planes),
 	KUNIT_CASE(test_what_is_paced),
 	KUNIT_CASE(test_made_up_for),
 	KUNIT_CASE(test_old_hint),
