@@ -76,7 +76,13 @@ part_fuzz() { need tools/fuzz/Makefile && make -s -C "$TOP/tools/fuzz" smoke; }
 part_sim-smoke() {
 	need tools/sim/Makefile && make -s -C "$TOP/tools/sim" smoke
 }
-part_layers() { "$TOP/tools/ci/layers.py" && "$TOP/tools/ci/test_layers.py"; }
+part_layers() {
+	local check
+
+	for check in layers test_layers rules test_rules; do
+		"$TOP/tools/ci/$check.py" || return
+	done
+}
 part_static() {
 	"$TOP/tools/ci/static.sh" sparse w1-6.1 w1-newest w1-next shell spdx docs
 }

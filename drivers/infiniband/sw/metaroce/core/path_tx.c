@@ -667,16 +667,18 @@ static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		path_probe(c, p, now);
 	} else if (heard_elsewhere(c, p, p->tlp_sent_ns) &&
 		   elapsed(now, p->rehome_ns) >= path_rto_backed_ns(p)) {
+		path_back_off(p, 0);
 		mroce_conn_rehome(c, p, now);
 		p->tlp_sent_ns = now;
-		path_back_off(p, 0);
 	} else {
 		cnt_inc(c, MROCE_CNT_RTO);
 		c->cc->on_rto(c, p);
 		MROCE_TRACE(rto, c, p,
 			    (u32)div_u64(path_rto_backed_ns(p), US));
 		path_back_off(p, 2);
-		if (p->backoff >= 2 || p->id & 1)
+		if (p->backoff >= 2 ||
+		    (p->id & 1 &&
+		     elapsed(now, p->rehome_ns) >= path_rto_ns(p)))
 			mroce_conn_rehome(c, p, now);
 		path_probe(c, p, now);
 	}

@@ -269,6 +269,7 @@ static bool plane_down(struct mroce_conn *c, u8 k, u64 now)
 	plane_set_state(pl, MROCE_PLANE_DOWN);
 	pl->suspect_ns = 0;
 	plane_ask_anew(pl);
+	pl->n_probes = 1;	/* the wait for the first is one */
 	plane_ask(pl, now + conn_jitter(MROCE_PLANE_PROBE_NS));
 	plane_update(c, now);
 	return true;

@@ -189,7 +189,8 @@ static void test_cc_shared(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cc_growth(t, DEEP_NS), 0);
 
 	cc_round(t, DEEP_NS, 1, 0);
-	KUNIT_EXPECT_GT(test, t->p[0].cc.shared, 0);
+	KUNIT_EXPECT_GT(test, t->p[0].cc.shared, 62);
+	KUNIT_EXPECT_LE(test, t->p[0].cc.shared, 64);
 	/* To the connection's one packet the path adds its part: w / W of it */
 	grown = cc_growth(t, DEEP_NS);
 	KUNIT_EXPECT_GT(test, grown, 0);
@@ -266,7 +267,132 @@ static void test_cc_next_to_reno(struct kunit *test)
 	KUNIT_EXPECT_GT(test, theirs * 3, ours);
 }
 
+/* The start, and what ends it: a cut, or an RTT that has grown (rule 48). */
+static void test_cc_start(struct kunit *test)
+{
+	static const u64 min_rtt[] = { 20 * US, BASE_NS };
+	static const u64 limit[] = { 120 * US, 2 * BASE_NS };
+	u32 n, i;
+
+	for (n = 1; n <= 32; n *= 2) {
+		struct cc_test *t = cc_setup(test, 1);
+
+		t->c.cfg.n_paths = n;
+		mroce_cc_aimd.path_init(&t->c, &t->p[0]);
+		KUNIT_EXPECT_EQ(test, t->p[0].cc.cwnd_x256,
+				max(16U / n, 1U) << 8);
+	}
+	for (i = 0; i < 2; i++) {
+		struct cc_test *t = cc_setup(test, 1);
+		struct mroce_path_tx *p = &t->p[0];
+
+		mroce_cc_aimd.path_init(&t->c, p);
+		p->min_rtt_ns = min_rtt[i];
+		cc_round(t, limit[i], 0, 0);
+		KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, 32U << 8);
+		cc_round(t, limit[i] + US, 0, 0);
+		KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, 32U << 8);
+		KUNIT_EXPECT_FALSE(test, p->cc.slow_start);
+		KUNIT_EXPECT_LE(test, cc_growth(t, min_rtt[i]), 256);
+
+		/* the first mark is of a queue of unknown depth: half */
+		mroce_cc_aimd.path_init(&t->c, p);
+		cc_round(t, min_rtt[i], 1, 0);
+		KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, 8U << 8);
+		KUNIT_EXPECT_FALSE(test, p->cc.slow_start);
+	}
+}
+
+/* One cut in a round, no increase in it, by a fraction that is learnt slowly (rule
+ * 48).
+ */
+static void test_cc_marks(struct kunit *test)
+{
+	struct cc_test *t = cc_setup(test, 1);
+	struct mroce_path_tx *p = &t->p[0];
+
+	p->cc.alpha_x1024 = 1024;
+	cc_round(t, BASE_NS, WINDOW, 0);
+	KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, WINDOW / 2 << 8);
+
+	t = cc_setup(test, 1);
+	p = &t->p[0];
+	cc_round(t, BASE_NS, WINDOW, 0);
+	KUNIT_EXPECT_EQ(test, p->cc.alpha_x1024, 0);
+	cc_round(t, BASE_NS, WINDOW, 0);
+	KUNIT_EXPECT_GE(test, p->cc.alpha_x1024, 1024 / 16 - 6);
+	KUNIT_EXPECT_LE(test, p->cc.alpha_x1024, 1024 / 16);
+}
+
+/* A window that is not the limit does not grow (rule 48). */
+static void test_cc_app_limited(struct kunit *test)
+{
+	struct cc_test *t = cc_setup(test, 1);
+	struct mroce_cc_sample sa = {
+		.acked = 10,
+		.rtt_ns = BASE_NS,
+		.app_limited = true,
+	};
+
+	mroce_cc_aimd.on_ack(&t->c, &t->p[0], &sa);
+	KUNIT_EXPECT_EQ(test, t->p[0].cc.cwnd_x256, WINDOW << 8);
+	sa.app_limited = false;
+	mroce_cc_aimd.on_ack(&t->c, &t->p[0], &sa);
+	KUNIT_EXPECT_GT(test, t->p[0].cc.cwnd_x256, WINDOW << 8);
+}
+
+/* Eight lost packets may be chance, nine in a row are not; and after silence the window
+ * is one packet (rule 48).
+ */
+static void test_cc_heavy_loss(struct kunit *test)
+{
+	struct cc_test *t = cc_setup(test, 1);
+	struct mroce_path_tx *p = &t->p[0];
+
+	p->cc.round_psn = 2 * WINDOW;
+	cc_round(t, BASE_NS, 0, 8);
+	KUNIT_EXPECT_GT(test, p->cc.cwnd_x256, WINDOW << 8);
+	t = cc_setup(test, 1);
+	p = &t->p[0];
+	p->cc.round_psn = 2 * WINDOW;
+	cc_round(t, BASE_NS, 0, 9);
+	KUNIT_EXPECT_GE(test, p->cc.cwnd_x256, WINDOW / 2 << 8);
+	KUNIT_EXPECT_LE(test, p->cc.cwnd_x256, (WINDOW / 2 + 1) << 8);
+
+	t = cc_setup(test, 1);
+	p = &t->p[0];
+	mroce_cc_aimd.on_rto(&t->c, p);
+	KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, 256U);
+	KUNIT_EXPECT_TRUE(test, p->cc.slow_start);
+	cc_round(t, BASE_NS, 0, 0);
+	KUNIT_EXPECT_EQ(test, p->cc.cwnd_x256, 512U);
+}
+
+/* Paths share the increase with those of their own plane, and of no other (rule 48). */
+static void test_cc_planes(struct kunit *test)
+{
+	struct cc_test *t = cc_setup(test, 2);
+	u32 grown;
+
+	grown = cc_growth(t, BASE_NS);
+	KUNIT_EXPECT_GE(test, grown, 120);
+	KUNIT_EXPECT_LE(test, grown, 136);
+	t->c.mp = kunit_kzalloc(test, sizeof(*t->c.mp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->c.mp);
+	t->p[1].plane = 1;
+	t->c.plane0.window_x256 = t->p[0].cc.cwnd_x256;
+	t->c.mp->p[0].window_x256 = t->p[1].cc.cwnd_x256;
+	grown = cc_growth(t, BASE_NS);
+	KUNIT_EXPECT_GE(test, grown, 240);
+	KUNIT_EXPECT_LE(test, grown, 256);
+}
+
 static struct kunit_case cc_cases[] = {
+	KUNIT_CASE(test_cc_start),
+	KUNIT_CASE(test_cc_marks),
+	KUNIT_CASE(test_cc_app_limited),
+	KUNIT_CASE(test_cc_heavy_loss),
+	KUNIT_CASE(test_cc_planes),
 	KUNIT_CASE(test_cc_random_loss),
 	KUNIT_CASE(test_cc_few_marks),
 	KUNIT_CASE(test_cc_deep),

@@ -28,6 +28,59 @@ struct pair *pair_connected(struct kunit *test, u64 seed)
 	return p;
 }
 
+struct pair *pair_with_planes(struct kunit *test, u64 seed, int n0, int n1,
+			      u16 dead)
+{
+	struct pair *p = pair_new(test, seed, 1500);
+
+	p->net.dead_planes = dead;
+	pair_planes(p, 0, n0);
+	pair_planes(p, 1, n1);
+	pair_up(p, 0);
+	pair_up(p, 1);
+	return p;
+}
+
+struct mroce_pkt forge_ctrl(struct pair *p, int to, u8 opcode)
+{
+	const struct mroce_conn *c = &p->side[to].c;
+	struct mroce_pkt pkt = {
+		.type = MROCE_T_CONTROL,
+		.opcode = opcode,
+		.conn = c->id,
+		.tag = c->tag,
+	};
+
+	return pkt;
+}
+
+struct mroce_pkt forge_ack(struct pair *p, int to, int path)
+{
+	const struct mroce_conn *c = &p->side[to].c;
+	const struct mroce_path_tx *tx = c->tx[path];
+	struct mroce_pkt pkt = {
+		.type = MROCE_T_ACK,
+		.opcode = MROCE_ACK_SHORT,
+		.conn = c->id,
+		.path = path,
+		.tag = c->tag,
+		.psn = tx->una - 1,
+		.epoch = tx->epoch,
+		.ack.echo_ts = tx->echo_ts,
+		.ack.n_recv = tx->n_recv,
+		.ack.n_ce = tx->n_ce,
+	};
+
+	return pkt;
+}
+
+void forge_rx_on(struct pair *p, int to, u8 plane, const struct mroce_pkt *pkt)
+{
+	struct mroce_rx_meta meta = { .plane = plane };
+
+	mroce_conn_rx(&p->side[to].c, pkt, &meta, NULL, p->now);
+}
+
 /* The next DATA packet of a peer of stream @i on side @to, to be completed. */
 struct mroce_pkt forge_data(struct pair *p, int to, int i, u8 opcode, u32 msn)
 {

@@ -187,12 +187,46 @@ static void test_quarantine(struct kunit *test)
 	pair_free(p);
 }
 
+/* Nor does it answer; and what its former life sent is not sent again for that (rule
+ * 25).
+ */
+static void test_quarantine_of_answers(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 23);
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_stream *s = &pair_ts(p, 1, 0)->s;
+	struct mroce_pkt pkt;
+
+	p->net.cut = true;
+	p->liar = true;
+	pair_post(p, 1, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_pump(p, 1);
+	pair_reset(p, 0, 0);
+	pair_reset(p, 1, 0);
+	KUNIT_EXPECT_FALSE(test, mroce_conn_tx(c, &p->txd, p->now));
+	pair_up(p, 0);
+	KUNIT_ASSERT_EQ(test, s->quarantine, 1U);
+	pkt = forge_data(p, 1, 0, MROCE_OP_READ_REQ, s->msn_rcv);
+	pkt.data.len = 8;
+	KUNIT_EXPECT_TRUE(test, forge_accept(p, 1, &pkt, NULL));
+	pair_pump(p, 1);
+	KUNIT_EXPECT_EQ(test, s->resp_n, 1);
+	KUNIT_EXPECT_EQ(test, c->cnt[MROCE_CNT_TX_NOP], 0ULL);
+	p->net.cut = false;
+	pair_run(p, 100 * MS, NULL);
+	KUNIT_EXPECT_EQ(test, s->quarantine, 0U);
+	KUNIT_EXPECT_EQ(test, s->resp_n, 0);
+	KUNIT_EXPECT_GE(test, c->cnt[MROCE_CNT_TX_NOP], 1ULL);
+	pair_free(p);
+}
+
 static struct kunit_case life_cases[] = {
 	KUNIT_CASE(test_unbound_starts_anew),
 	KUNIT_CASE(test_quiet_ends),
 	KUNIT_CASE(test_quiet_of_silent_peer),
 	KUNIT_CASE(test_dead_is_silent),
 	KUNIT_CASE(test_quarantine),
+	KUNIT_CASE(test_quarantine_of_answers),
 	{}
 };
 

@@ -56,6 +56,7 @@ struct tstream {
 	u32 no_page;		/* so often store, read_start: -EAGAIN */
 	u32 no_memory;		/* so many packets cannot be built */
 	bool short_resp;	/* those of answers cannot */
+	bool gone;		/* what answers are made of is gone for good */
 	u32 *pool;		/* receives shared with others, like an SRQ */
 	u32 n_checked;		/* messages of the peer looked at */
 	u32 psn_shift;		/* moves the first MSNs, on both sides alike */
@@ -140,6 +141,7 @@ struct pair {
 	bool liar;		/* packets are forged: do not compare contents */
 	bool self;		/* side 0 alone, connected to itself */
 	struct pair_claim slow[PAIR_SLOW];
+	struct mroce_pkt seen;	/* by pair_sent() */
 };
 
 struct pair *pair_new(struct kunit *test, u64 seed, u16 mtu);
@@ -157,6 +159,8 @@ void pair_post_recv(struct pair *p, int side, int i, u32 n);
 /* Run until @until_done says so or @max_ns passed; true: it did. */
 bool pair_run(struct pair *p, u64 max_ns, bool (*until)(struct pair *p));
 void pair_pump(struct pair *p, int side);
+/* The next packet of a side, off the network; type 0: none. Until the next call. */
+const struct mroce_pkt *pair_sent(struct pair *p, int side);
 bool pair_all_done(struct pair *p);
 /* Everything returned to zero. */
 void pair_check_quiet(struct pair *p);
@@ -185,5 +189,12 @@ static inline u32 pair_qpn(int side, int i)
 {
 	return 16 + 100 * side + i;
 }
+
+/* Between the two files that make a pair. */
+extern const struct mroce_conn_ops pair_conn_ops;
+u32 pair_rnd32(struct pair *p);
+int pair_other(const struct pair *p, int side);
+/* Nothing is under way any more, or being copied. */
+void pair_net_clear(struct pair *p);
 
 #endif /* MROCE_TEST_PAIR_H */

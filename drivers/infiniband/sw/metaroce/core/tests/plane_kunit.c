@@ -8,12 +8,8 @@
 
 static struct pair *planes_pair(struct kunit *test, u64 seed, int n0, int n1)
 {
-	struct pair *p = pair_new(test, seed, 1500);
+	struct pair *p = pair_with_planes(test, seed, n0, n1, 0);
 
-	pair_planes(p, 0, n0);
-	pair_planes(p, 1, n1);
-	pair_up(p, 0);
-	pair_up(p, 1);
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	return p;
 }
@@ -166,16 +162,10 @@ static void test_equal_ids(struct kunit *test)
 /* No answer: not a packet of DATA goes there, and none is taken from there. */
 static void test_proof(struct kunit *test)
 {
-	struct pair *p = pair_new(test, 4, 1500);
-	struct mroce_rx_meta meta = { .plane = 1 };
+	struct pair *p = pair_with_planes(test, 4, 2, 2, BIT(1));
 	struct mroce_pkt pkt;
 	u64 dropped;
 
-	p->net.dead_planes = BIT(1);
-	pair_planes(p, 0, 2);
-	pair_planes(p, 1, 2);
-	pair_up(p, 0);
-	pair_up(p, 1);
 	load(p, 20);
 	check_end(p);
 	KUNIT_EXPECT_EQ(test, p->plane_data[1], 0ULL);
@@ -183,9 +173,7 @@ static void test_proof(struct kunit *test)
 
 	dropped = p->side[1].c.cnt[MROCE_CNT_RX_PLANE];
 	pkt = forge_write(p, 1, 0, pair_ts(p, 1, 0)->s.msn_rcv, 0, 0);
-	KUNIT_EXPECT_EQ(test, MROCE_RX_DROP,
-			mroce_conn_rx(&p->side[1].c, &pkt, &meta, NULL,
-				      p->now));
+	forge_rx_on(p, 1, 1, &pkt);
 	KUNIT_EXPECT_EQ(test, p->side[1].c.cnt[MROCE_CNT_RX_PLANE],
 			dropped + 1);
 	KUNIT_EXPECT_NULL(test, mroce_path_rx_of(&p->side[1].c, FORGED_PATH));
@@ -201,42 +189,28 @@ static void test_proof(struct kunit *test)
 /* What answers a question has to know it, and to come from where it was asked. */
 static void test_forged_answer(struct kunit *test)
 {
-	struct pair *p = pair_new(test, 5, 1500);
-	struct mroce_conn *c = &p->side[0].c;
-	struct mroce_pkt ack = {
-		.type = MROCE_T_CONTROL,
-		.opcode = MROCE_CTRL_PROBE_ACK,
-	};
-	struct mroce_rx_meta meta = { .plane = 1 };
+	struct pair *p = pair_with_planes(test, 5, 3, 3, BIT(1) | BIT(2));
 	struct mroce_plane *pl;
+	struct mroce_pkt ack;
 
-	p->net.dead_planes = BIT(1) | BIT(2);
-	pair_planes(p, 0, 3);
-	pair_planes(p, 1, 3);
-	pair_up(p, 0);
-	pair_up(p, 1);
 	pair_run(p, 100 * MS, NULL);
-	pl = mroce_plane_of(c, 1);
+	pl = mroce_plane_of(&p->side[0].c, 1);
 	KUNIT_ASSERT_TRUE(test, pl->probe_out);
-	ack.conn = c->id;
-	ack.tag = c->tag;
+	ack = forge_ctrl(p, 0, MROCE_CTRL_PROBE_ACK);
 	ack.ctrl.cookie = pl->probe_cookie ^ 1;
-	mroce_conn_rx(c, &ack, &meta, NULL, p->now);
+	forge_rx_on(p, 0, 1, &ack);
 	KUNIT_EXPECT_EQ(test, pl->state, MROCE_PLANE_UNPROVEN);
 	ack.ctrl.cookie = pl->probe_cookie;
 	ack.tag ^= 1;
-	mroce_conn_rx(c, &ack, &meta, NULL, p->now);
+	forge_rx_on(p, 0, 1, &ack);
 	KUNIT_EXPECT_EQ(test, pl->state, MROCE_PLANE_UNPROVEN);
 	ack.tag ^= 1;
-	meta.plane = 2;
-	mroce_conn_rx(c, &ack, &meta, NULL, p->now);
+	forge_rx_on(p, 0, 2, &ack);
 	KUNIT_EXPECT_EQ(test, pl->state, MROCE_PLANE_UNPROVEN);
 	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 2), MROCE_PLANE_UNPROVEN);
-	meta.plane = 0;
-	mroce_conn_rx(c, &ack, &meta, NULL, p->now);
+	forge_rx_on(p, 0, 0, &ack);
 	KUNIT_EXPECT_EQ(test, pl->state, MROCE_PLANE_UNPROVEN);
-	meta.plane = 1;
-	mroce_conn_rx(c, &ack, &meta, NULL, p->now);
+	forge_rx_on(p, 0, 1, &ack);
 	KUNIT_EXPECT_EQ(test, pl->state, MROCE_PLANE_UP);
 	pair_free(p);
 }
@@ -553,24 +527,22 @@ static void test_old_list(struct kunit *test)
 {
 	struct pair *p = planes_pair(test, 13, 2, 2);
 	struct mroce_conn *c = &p->side[1].c;
-	struct mroce_pkt init = {
-		.type = MROCE_T_CONTROL,
-		.opcode = MROCE_CTRL_INIT,
-		.init = { .n_planes = 1 },
-	};
+	struct mroce_pkt init;
 
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, all_up));
+	init = forge_ctrl(p, 1, MROCE_CTRL_INIT);
+	init.init.n_planes = 1;
 	init.init.conn_id = c->peer_id;
 	init.init.nonce = c->peer_nonce;
 	init.ts = c->mp->list_ts;
-	mroce_conn_rx(c, &init, NULL, NULL, p->now);
+	forge_rx_on(p, 1, 0, &init);
 	KUNIT_EXPECT_EQ(test, c->mp->usable, 3);
 	init.ts++;
 	init.init.nonce ^= 1;
-	mroce_conn_rx(c, &init, NULL, NULL, p->now);
+	forge_rx_on(p, 1, 0, &init);
 	KUNIT_EXPECT_EQ(test, c->mp->usable, 3);
 	init.init.nonce ^= 1;
-	mroce_conn_rx(c, &init, NULL, NULL, p->now);
+	forge_rx_on(p, 1, 0, &init);
 	KUNIT_EXPECT_EQ(test, c->mp->usable, 1);
 	pair_free(p);
 }
@@ -652,23 +624,16 @@ static void test_mean_window(struct kunit *test)
 /* A peer that names one stranger after the other: they hear little of this end. */
 static void test_strangers(struct kunit *test)
 {
-	struct pair *p = pair_new(test, 16, 1500);
+	struct pair *p = pair_with_planes(test, 16, 2, 2, BIT(1));
 	struct mroce_conn *c = &p->side[0].c;
-	struct mroce_pkt list = {
-		.type = MROCE_T_CONTROL,
-		.opcode = MROCE_CTRL_INIT_ACK,
-		.init = { .n_planes = 2 },
-	};
+	struct mroce_pkt list;
 	u64 sent;
 	u32 i;
 
-	p->net.dead_planes = BIT(1);
-	pair_planes(p, 0, 2);
-	pair_planes(p, 1, 2);
-	pair_up(p, 0);
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	pair_run(p, 100 * MS, NULL);
-	list.conn = c->id;
+	list = forge_ctrl(p, 0, MROCE_CTRL_INIT_ACK);
+	list.init.n_planes = 2;
 	list.psn = c->mp->change_ts;
 	list.init.conn_id = c->peer_id;
 	list.init.nonce = c->peer_nonce;
@@ -678,7 +643,7 @@ static void test_strangers(struct kunit *test)
 		list.ts = c->mp->list_ts + 1;
 		list.init.plane_addr[1][14] = i >> 8;
 		list.init.plane_addr[1][15] = i;
-		mroce_conn_rx(c, &list, NULL, NULL, p->now);
+		forge_rx_on(p, 0, 0, &list);
 		pair_run(p, MS, NULL);
 	}
 	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 1), MROCE_PLANE_UNPROVEN);
@@ -692,26 +657,17 @@ static void test_strangers(struct kunit *test)
 /* And who asks in a stranger's name: a large PROBE is not the price of each. */
 static void test_asked_by_stranger(struct kunit *test)
 {
-	struct pair *p = pair_new(test, 17, 1500);
-	struct mroce_rx_meta meta = { .plane = 1 };
+	struct pair *p = pair_with_planes(test, 17, 2, 2, BIT(1));
 	struct mroce_conn *c = &p->side[0].c;
-	struct mroce_pkt probe = {
-		.type = MROCE_T_CONTROL,
-		.opcode = MROCE_CTRL_PROBE,
-	};
+	struct mroce_pkt probe;
 	u32 i, before;
 
-	p->net.dead_planes = BIT(1);
-	pair_planes(p, 0, 2);
-	pair_planes(p, 1, 2);
-	pair_up(p, 0);
 	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
 	pair_run(p, 300 * MS, NULL);
-	probe.conn = c->id;
-	probe.tag = c->tag;
+	probe = forge_ctrl(p, 0, MROCE_CTRL_PROBE);
 	before = mroce_plane_of(c, 1)->n_probes;
 	for (i = 0; i < 1000; i++) {
-		mroce_conn_rx(c, &probe, &meta, NULL, p->now);
+		forge_rx_on(p, 0, 1, &probe);
 		pair_pump(p, 0);
 		pair_run(p, MS, NULL);
 	}

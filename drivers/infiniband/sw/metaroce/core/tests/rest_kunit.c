@@ -167,16 +167,12 @@ static void test_answer_at_rest(struct kunit *test)
 {
 	struct pair *p = used_pair(test, 62);
 	struct mroce_conn *c = &p->side[0].c;
-	struct mroce_pkt pkt = {
-		.type = MROCE_T_ACK,
-		.opcode = MROCE_ACK_FULL,
-		.conn = c->id,
-		.tag = c->tag,
-	};
 	struct mroce_path_tx *tx = c->tx[0];
+	struct mroce_pkt pkt;
 
 	pair_run(p, 3 * SEC, NULL);
-	pkt.psn = tx->nxt - 1;
+	pkt = forge_ack(p, 0, 0);
+	pkt.opcode = MROCE_ACK_FULL;
 	pkt.ack.echo_ts = tx->last_ts;
 	pkt.ack.vec[0] = 2;
 	forge_rx(p, 0, &pkt, NULL);
@@ -203,17 +199,7 @@ static void test_old_acks_at_rest(struct kunit *test)
 	struct pair *p = used_pair(test, 65);
 	struct mroce_conn *c = &p->side[0].c;
 	struct mroce_path_tx *tx = c->tx[0];
-	struct mroce_pkt pkt = {
-		.type = MROCE_T_ACK,
-		.opcode = MROCE_ACK_SHORT,
-		.conn = c->id,
-		.tag = c->tag,
-		.psn = tx->nxt - 1,
-		.epoch = tx->epoch,
-		.ack.echo_ts = tx->echo_ts,
-		.ack.n_recv = tx->n_recv,
-		.ack.n_ce = tx->n_ce,
-	};
+	struct mroce_pkt pkt = forge_ack(p, 0, 0);
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, tx->una, tx->nxt);

@@ -258,7 +258,223 @@ static void test_floor(struct kunit *test)
 	pair_free(p);
 }
 
+/* The next packet of side 0, or type 0: none. */
+static const struct mroce_pkt *sent(struct pair *p)
+{
+	return pair_sent(p, 0);
+}
+
+static bool more(struct pair *p, u8 opcode)
+{
+	const struct mroce_pkt *pkt = sent(p);
+
+	KUNIT_EXPECT_EQ(p->test, pkt->opcode, opcode);
+	return pkt->flags & MROCE_F_BACKLOG;
+}
+
+/* Who says that more is coming: the same message, stream or connection has it (rule
+ * 46).
+ */
+static void test_backlog_flag(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 11);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_path_tx *tx;
+	struct mroce_pkt pkt;
+	u32 psn;
+
+	pair_up(p, 1);
+	p->net.cut = true;
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_EXPECT_FALSE(test, more(p, MROCE_OP_WRITE));
+	/* of one message */
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 2000, 0, false);
+	pkt = *sent(p);
+	psn = pkt.psn;
+	KUNIT_EXPECT_TRUE(test, pkt.flags & MROCE_F_BACKLOG);
+	KUNIT_EXPECT_FALSE(test, more(p, MROCE_OP_WRITE));
+	/* sent again it says the same */
+	tx = c->tx[c->cur_tx];
+	path_tx_mark_lost(c, tx, psn);
+	tx->rtx_budget = 1;
+	pkt = *sent(p);
+	KUNIT_EXPECT_EQ(test, pkt.psn, psn);
+	KUNIT_EXPECT_TRUE(test, pkt.flags & MROCE_F_BACKLOG);
+	/* of one stream, of two; what asks for data brings none */
+	path_set_window(c, tx, 64 << 8);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_READ_REQ, 8, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_EXPECT_TRUE(test, more(p, MROCE_OP_WRITE));
+	KUNIT_EXPECT_FALSE(test, more(p, MROCE_OP_READ_REQ));
+	KUNIT_EXPECT_FALSE(test, more(p, MROCE_OP_WRITE));
+	KUNIT_EXPECT_EQ(test, sent(p)->type, 0);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	pair_post(p, 0, 1, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_EXPECT_TRUE(test, more(p, MROCE_OP_WRITE));
+	KUNIT_EXPECT_FALSE(test, more(p, MROCE_OP_WRITE));
+	/* an answer speaks of itself only */
+	pkt = forge_data(p, 0, 0, MROCE_OP_READ_REQ,
+			 pair_ts(p, 0, 0)->s.msn_rcv);
+	pkt.data.len = 2000;
+	KUNIT_EXPECT_TRUE(test, forge_accept(p, 0, &pkt, NULL));
+	KUNIT_EXPECT_EQ(test, sent(p)->type, MROCE_T_ACK);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 8, 0, false);
+	KUNIT_EXPECT_TRUE(test, more(p, MROCE_OP_READ_RESP));
+	KUNIT_EXPECT_FALSE(test, more(p, MROCE_OP_READ_RESP));
+	pair_free(p);
+}
+
+/* So long a connection is counted that is silent, or has asked only (rule 46); a
+ * request without payload is neither.
+ */
+static void test_backlog_time(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 12);
+	struct mroce_share *sh = &p->side[1].share;
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_pkt pkt;
+
+	sh->kbps = PORT_KBPS;
+	data_comes(p, true);
+	p->now += 10 * MS;
+	mroce_conn_timer(c, p->now);
+	data_comes(p, true);
+	p->now += 20 * MS - 1;
+	mroce_conn_timer(c, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	p->now++;
+	mroce_conn_timer(c, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+
+	pkt = forge_data(p, 1, 0, MROCE_OP_READ_REQ,
+			 pair_ts(p, 1, 0)->s.msn_rcv);
+	pkt.flags |= MROCE_F_BACKLOG;
+	KUNIT_EXPECT_TRUE(test, forge_accept(p, 1, &pkt, NULL));
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sh->light_bytes), 0);
+
+	share_first_kbps(c, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	p->now += MS - 1;
+	mroce_conn_timer(c, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	p->now++;
+	mroce_conn_timer(c, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+	p->liar = true;
+	pair_free(p);
+}
+
+/* A packet without BACKLOG says that nothing follows, on no plane (rule 46). */
+static void test_backlog_planes(struct kunit *test)
+{
+	struct pair *p = pair_with_planes(test, 16, 2, 2, 0);
+	struct mroce_share other = { .kbps = PORT_KBPS };
+	struct mroce_share *sh = &p->side[1].share;
+	struct mroce_conn *c = &p->side[1].c;
+	struct mroce_pkt pkt = { .payload_len = 8, .flags = MROCE_F_BACKLOG };
+
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open_and_done));
+	pair_run(p, 50 * MS, NULL);
+	sh->kbps = PORT_KBPS;
+	pair_own(p, 1, 1)->share = &other;
+	pair_set_planes(p, 1);
+	for (c->rx_plane = 0; c->rx_plane < 2; c->rx_plane++)
+		share_rx(c, &pkt, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&other.n_backlogged), 1);
+	c->rx_plane = 0;
+	pkt.flags = 0;
+	share_rx(c, &pkt, p->now);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sh->n_backlogged), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&other.n_backlogged), 0);
+	pair_own(p, 1, 1)->share = NULL;
+	pair_set_planes(p, 1);
+	pair_free(p);
+}
+
+/* All DATA waits for its turn, what was lost as well; nothing else does (rule 47). */
+static void test_what_is_paced(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 13);
+	struct mroce_conn *c = &p->side[0].c;
+	struct mroce_path_tx *tx;
+	struct mroce_pkt pkt;
+	u32 msn = pair_ts(p, 0, 0)->s.msn_rcv;
+
+	p->net.cut = true;
+	pace_hint(c, 1000, p->now);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, false);
+	pair_post(p, 0, 0, MROCE_OP_WRITE, 1000, 0, false);
+	pkt = *sent(p);
+	KUNIT_EXPECT_EQ(test, pkt.type, MROCE_T_DATA);
+	tx = c->tx[c->cur_tx];
+	path_tx_mark_lost(c, tx, pkt.psn);
+	tx->rtx_budget = 1;
+	KUNIT_EXPECT_EQ(test, sent(p)->type, 0);
+	pkt = forge_write(p, 0, 0, msn, 0, 0);
+	KUNIT_EXPECT_TRUE(test, forge_accept(p, 0, &pkt, NULL));
+	pkt = forge_data(p, 0, 0, MROCE_OP_SEND, msn + 1);
+	KUNIT_EXPECT_FALSE(test, forge_accept(p, 0, &pkt, NULL));
+	pkt = forge_ctrl(p, 0, MROCE_CTRL_PROBE);
+	forge_rx(p, 0, &pkt, NULL);
+	KUNIT_EXPECT_EQ(test, sent(p)->type, MROCE_T_CONTROL);
+	KUNIT_EXPECT_EQ(test, sent(p)->type, MROCE_T_NAK);
+	KUNIT_EXPECT_EQ(test, sent(p)->type, MROCE_T_ACK);
+	KUNIT_EXPECT_EQ(test, sent(p)->type, 0);
+	p->now = c->plane0.pace_ns;
+	KUNIT_EXPECT_TRUE(test, sent(p)->flags & MROCE_F_RETX);
+	KUNIT_EXPECT_EQ(test, sent(p)->type, 0);
+	pair_free(p);
+}
+
+/* Who is late makes up for 100 us, not for all that he missed (rule 47). */
+static void test_made_up_for(struct kunit *test)
+{
+	struct pair *p = pair_connected(test, 14);
+	struct mroce_conn *c = &p->side[0].c;
+	u32 n = 0, bytes;
+
+	pace_hint(c, PORT_KBPS, p->now);
+	c->plane0.pace_ns = 0;
+	/* 10 us each */
+	bytes = 1250 - 38 - c->cfg.l3_len;
+	for (; pace_ok(c, p->now); n++)
+		pace_sent(c, 0, bytes, p->now);
+	KUNIT_EXPECT_EQ(test, n, 11U);
+	pair_free(p);
+}
+
+/* How old a hint may be: 10 ms, on a long route 8 round trips (rule 47). */
+static void test_old_hint(struct kunit *test)
+{
+	static const u64 srtt[] = { 20 * US, 5 * MS };
+	static const u64 age[] = { 10 * MS, 40 * MS };
+	int i, k;
+
+	for (i = 0; i < 2; i++) {
+		struct pair *p = pair_connected(test, 15);
+		struct mroce_conn *c = &p->side[0].c;
+
+		for (k = 0; k < c->n_tx; k++)
+			c->tx[k]->srtt_ns = srtt[i];
+		pace_hint(c, 1000, p->now);
+		pace_sent(c, 0, 8, p->now + age[i]);
+		KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 1000U);
+		pace_sent(c, 0, 8, p->now + age[i] + 1);
+		KUNIT_EXPECT_EQ(test, c->plane0.pace_kbps, 0U);
+		pair_free(p);
+	}
+}
+
 static struct kunit_case share_cases[] = {
+	KUNIT_CASE(test_backlog_flag),
+	KUNIT_CASE(test_backlog_time),
+	KUNIT_CASE(test_backlog_planes),
+	KUNIT_CASE(test_what_is_paced),
+	KUNIT_CASE(test_made_up_for),
+	KUNIT_CASE(test_old_hint),
 	KUNIT_CASE(test_offer),
 	KUNIT_CASE(test_light),
 	KUNIT_CASE(test_alone),

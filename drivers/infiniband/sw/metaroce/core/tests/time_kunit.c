@@ -79,10 +79,7 @@ static void test_late_acks(struct kunit *test)
 {
 	struct pair *p = pair_new(test, 3, 1500);
 	struct mroce_conn *c = &p->side[0].c;
-	struct mroce_pkt ack = {
-		.type = MROCE_T_ACK,
-		.opcode = MROCE_ACK_SHORT,
-	};
+	struct mroce_pkt ack;
 	int i;
 
 	pair_up(p, 0);
@@ -99,8 +96,7 @@ static void test_late_acks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair_cnt(p, MROCE_CNT_LOST), 0ULL);
 
 	/* of what was never sent, or of another age */
-	ack.conn = c->id;
-	ack.tag = c->tag;
+	ack = forge_ack(p, 0, 0);
 	ack.psn = c->tx[0]->nxt;
 	ack.ack.echo_ts = c->tx[0]->last_ts;
 	mroce_conn_rx(c, &ack, NULL, NULL, p->now);
