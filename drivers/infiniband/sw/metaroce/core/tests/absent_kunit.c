@@ -130,6 +130,34 @@ static void test_unplaced_is_rnr(struct kunit *test)
 	}
 }
 
+static bool refused(struct pair *p)
+{
+	return pair_ts(p, 0, 0)->s.held;
+}
+
+/* The QP's time, but not less than a page takes (rule 57). */
+static void test_unplaced_hold(struct kunit *test)
+{
+	static const u8 timer[] = { 1, 20 };
+	static const u64 hold_us[] = { 2560, 10240 };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct pair *p = two_streams(test, 55 + i);
+		struct tstream *a = pair_ts(p, 0, 0);
+
+		pair_ts(p, 1, 0)->s.a.min_rnr_timer = timer[i];
+		pair_ts(p, 1, 0)->fail_place = true;
+		pair_post(p, 0, 0, MROCE_OP_WRITE, 3000, 0, false);
+		pair_run(p, 9 * MS, NULL);
+		KUNIT_EXPECT_FALSE(test, a->s.held);
+		KUNIT_EXPECT_TRUE(test, pair_run(p, 20 * MS, refused));
+		KUNIT_EXPECT_EQ(test, a->s.hold_until - p->now,
+				hold_us[i] * US);
+		pair_free(p);
+	}
+}
+
 /* Each Write comes to a page that is brought in for it: that is not the end of
  * patience after some.
  */
@@ -371,6 +399,7 @@ static struct kunit_case absent_cases[] = {
 	KUNIT_CASE(test_cannot_place),
 	KUNIT_CASE(test_unplaced_write_alone),
 	KUNIT_CASE(test_unplaced_is_rnr),
+	KUNIT_CASE(test_unplaced_hold),
 	KUNIT_CASE(test_unplaced_each_once),
 	KUNIT_CASE(test_unplaced_in_part),
 	KUNIT_CASE(test_unplaced_answer),

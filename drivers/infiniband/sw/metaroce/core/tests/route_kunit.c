@@ -390,6 +390,7 @@ static void test_not_so_soon(struct kunit *test)
 	tx->srtt_ns = 20 * US;
 	tx->rttvar_ns = 5 * US;
 	path_set_window(c, tx, 256);
+	tx->rtx_budget = 0;
 	mroce_conn_rehome(c, tx, p->now);
 	KUNIT_EXPECT_EQ(test, (u8)(tx->epoch - epoch), 1);
 	pair_pump(p, 0);
