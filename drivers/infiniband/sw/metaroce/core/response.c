@@ -359,13 +359,13 @@ void resp_rx_finish(struct mroce_stream *s, struct mroce_claim *cl, u64 now)
 			return;
 		}
 		m->resp_bytes = m->len;
-	} else if (cl->len > m->len - m->resp_bytes) {
+	} else if (cl->len <= m->len - m->resp_bytes) {
+		m->resp_bytes += cl->len;
+	} else {
 		/* Two of one batch claimed the same bytes. */
 		stream_drain(s, m->msn, MROCE_ST_REM_OP);
 		stream_complete(s, now);
 		return;
-	} else {
-		m->resp_bytes += cl->len;
 	}
 	if (m->resp_bytes != m->len)
 		return;
