@@ -211,7 +211,7 @@ static bool conn_idle(const struct mroce_conn *c)
 		if (c->tx[i]->una != c->tx[i]->nxt)
 			return false;
 	list_for_each_entry(s, &c->streams, node)
-		if (s->msn_una != s->msn_nxt || s->resp_n)
+		if (s->msn_una != s->msn_nxt || s->resp_n || s->claims)
 			return false;
 	return true;
 }
@@ -226,7 +226,8 @@ void conn_lost(struct mroce_conn *c, u64 now)
 
 	cnt_inc(c, MROCE_CNT_CONN_LOST);
 	list_for_each_entry_safe(s, tmp, &c->streams, node) {
-		if (!s->bound) {
+		/* nor is anything being copied that would bind it */
+		if (!s->bound && !s->claims) {
 			stream_unbind(s);
 			continue;
 		}
@@ -260,6 +261,7 @@ static void conn_closed(struct mroce_conn *c, u64 now)
 	list_for_each_entry(s, &c->streams, node) {
 		s->bound = false;
 		s->quarantine = 0;
+		stream_rx_reset(s);	/* of no incarnation to come */
 	}
 	if (conn_incarnate(c, now)) {
 		conn_set_state(c, MROCE_CONN_DEAD);
@@ -339,7 +341,8 @@ static void rx_init_ack(struct mroce_conn *c, const struct mroce_pkt *pkt,
 	pace_hint(c, in->hint_kbps, now);
 	c->last_heard_ns = now;
 	rtt_ts = conn_ts(c, now) - pkt->psn;
-	if (rtt_ts < MROCE_TS_VALID)
+	/* Longer: it waited for its neighbour's address, or a host stood still. */
+	if (rtt_ts < MROCE_INIT_MIN_NS >> MROCE_TS_SHIFT)
 		c->probe_rtt_ns = max(((u64)rtt_ts) << MROCE_TS_SHIFT, US);
 	conn_set_state(c, MROCE_CONN_OPEN);
 	conn_open(c);

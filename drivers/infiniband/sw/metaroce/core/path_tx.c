@@ -43,7 +43,8 @@ static u64 path_pto_ns(struct mroce_conn *c, const struct mroce_path_tx *p)
 	if (!p->srtt_ns || (p->stale && p->nxt - p->una > 1))
 		return MROCE_RTO_INITIAL_NS;
 	return max3(2 * p->srtt_ns, p->srtt_ns + 4 * p->rttvar_ns,
-		    MROCE_TLP_MIN_NS) + p->hold_ts * ns_per_ts +
+		    MROCE_TLP_MIN_NS) +
+	       min(p->hold_ts * ns_per_ts, path_rto_ns(p)) +
 	       2 * mroce_plane_of(c, p->plane)->pace_gap_ns;
 }
 
@@ -676,8 +677,9 @@ static void path_timer(struct mroce_conn *c, struct mroce_path_tx *p, u64 now)
 		MROCE_TRACE(rto, c, p,
 			    (u32)div_u64(path_rto_backed_ns(p), US));
 		path_back_off(p, 2);
+		/* With several planes that would tell of a dead one. */
 		if (p->backoff >= 2 ||
-		    (p->id & 1 &&
+		    (p->id & 1 && !c->mp &&
 		     elapsed(now, p->rehome_ns) >= path_rto_ns(p)))
 			mroce_conn_rehome(c, p, now);
 		path_probe(c, p, now);

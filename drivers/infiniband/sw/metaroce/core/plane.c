@@ -165,6 +165,7 @@ static void path_to(struct mroce_conn *c, struct mroce_path_tx *p, u8 plane,
 	if (other)
 		plane_rtt(c, p);
 	p->leaving = false;
+	p->rehomes = 0;
 	path_rehome(c, p, now);
 	cnt_inc(c, MROCE_CNT_MOVED);
 	/* A new life: no burst beyond the window, no old suspicion. */

@@ -602,9 +602,11 @@ static int qp_join(struct mroce_qp *qp, struct mroce_conn *c,
 	qp_wait_users(qp);
 	qp->conn = NULL;
 	qp->err_done = false;	/* by a stream that was not attached */
-	WRITE_ONCE(qp->state, back);
+	mroce_qp_lock(qp);
+	qp_set_state(qp, back);
+	mroce_qp_unlock(qp);
 	mroce_net_ops.conn_put(c);
-	if (back == IB_QPS_ERR)
+	if (qp->state == IB_QPS_ERR)
 		mroce_qp_work(qp);
 	return err;
 }

@@ -289,6 +289,9 @@ static int recv_done(struct mroce_stream *s, const struct mroce_recv *r)
 
 	if (!b || r->rsn != qp->rq.head)
 		return MROCE_NAK_OP_ERR;
+	/* another message named it, and is being copied into it, maybe */
+	if (b->named && b->msn != s->msn_rcv)
+		return MROCE_NAK_INV_REQ;
 	if (mroce_qp_is_uc(qp) && uc_drops(qp, b, r))
 		return recv_dropped(qp, b);
 	if (b->status)

@@ -259,6 +259,29 @@ static void test_plane_dies(struct kunit *test)
 	}
 }
 
+/* A host that stood still is no dead plane, however many paths wait for it. */
+static void test_host_stood_still(struct kunit *test)
+{
+	struct pair *p = planes_pair(test, 16, 2, 2);
+	int i, k;
+
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, all_up));
+	load(p, 20);
+	check_end(p);
+	for (k = 0; k < 5; k++) {
+		for (i = 0; i < 40; i++)
+			pair_post(p, 0, 0, MROCE_OP_WRITE, 30000, 0, false);
+		pair_run(p, 60 * US, NULL);
+		p->side[1].stalled = p->now + 900 * US;
+		KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_all_done));
+	}
+	KUNIT_EXPECT_GT(test, p->side[0].c.cnt[MROCE_CNT_RTO], 0ULL);
+	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 0), MROCE_PLANE_UP);
+	KUNIT_EXPECT_EQ(test, pair_plane_state(p, 0, 1), MROCE_PLANE_UP);
+	KUNIT_EXPECT_EQ(test, p->side[0].c.cnt[MROCE_CNT_MOVED], 0ULL);
+	pair_free(p);
+}
+
 /* One path is silent, again and again; but another one of the plane is heard. */
 static void test_dead_route(struct kunit *test)
 {
@@ -774,6 +797,7 @@ static struct kunit_case plane_cases[] = {
 	KUNIT_CASE(test_proof),
 	KUNIT_CASE(test_forged_answer),
 	KUNIT_CASE(test_plane_dies),
+	KUNIT_CASE(test_host_stood_still),
 	KUNIT_CASE(test_dead_route),
 	KUNIT_CASE(test_plane0_dies),
 	KUNIT_CASE(test_carrier),

@@ -218,6 +218,31 @@ static void test_busy_host(struct kunit *test)
 	pair_free(p);
 }
 
+/* The first INIT waited for its neighbour's address: that is no RTT. */
+static void test_late_init(struct kunit *test)
+{
+	struct pair *p = pair_new(test, 15, 1500);
+
+	pair_up(p, 0);
+	p->net.delay_ns = 15 * MS;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open));
+	KUNIT_EXPECT_EQ(test, p->side[0].c.probe_rtt_ns, 0ULL);
+	pair_free(p);
+
+	/* whichever of several it answers */
+	p = pair_new(test, 16, 1500);
+	p->net.cut = true;
+	pair_up(p, 0);
+	pair_run(p, 50 * MS, NULL);
+	p->net.cut = false;
+	KUNIT_EXPECT_TRUE(test, pair_run(p, SEC, pair_open));
+	/* in units of 64 ns */
+	KUNIT_EXPECT_GT(test, p->side[0].c.probe_rtt_ns,
+			2 * p->net.delay_ns - 64);
+	KUNIT_EXPECT_LE(test, p->side[0].c.probe_rtt_ns, 2 * p->net.delay_ns);
+	pair_free(p);
+}
+
 static bool side0_open(struct pair *p)
 {
 	return p->side[0].c.state == MROCE_CONN_OPEN;
@@ -512,6 +537,7 @@ static struct kunit_case time_cases[] = {
 	KUNIT_CASE(test_refused_without_memory),
 	KUNIT_CASE(test_link_anew),
 	KUNIT_CASE(test_busy_host),
+	KUNIT_CASE(test_late_init),
 	KUNIT_CASE(test_peer_not_open),
 	KUNIT_CASE(test_never_opened),
 	KUNIT_CASE(test_two_clocks),
