@@ -133,7 +133,8 @@ t_log() {
 
 t_check_log() {
 	t_log >"$t_tmp/log"
-	tr -d '\r' <"$t_tmp/log" | grep -aE -f "$TOP/tools/vm/splats" |
+	tr -d '\r' <"$t_tmp/log" | awk -f "$TOP/tools/vm/patience.awk" |
+		grep -aE -f "$TOP/tools/vm/splats" |
 		grep -avE -f "$TOP/tools/vm/splats.known" >"$t_tmp/splats"
 	if [ -s "$t_tmp/splats" ]; then
 		grep -a -m 1 -A 40 -F -f "$t_tmp/splats" "$t_tmp/log" | diag
