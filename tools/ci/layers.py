@@ -14,6 +14,8 @@ import os
 import re
 import sys
 
+import tap
+
 DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
                       "drivers", "infiniband", "sw", "metaroce")
 
@@ -154,15 +156,9 @@ def main():
     if not results:
         print("not ok 1 - layers: no sources found")
         return 1
-    failed = 0
-    for n, ((rule, room), problems) in enumerate(sorted(results.items()), 1):
-        what = {"door": "includes of", "pure": "identifiers of"}[rule]
-        print(f"{'not ok' if problems else 'ok'} {n} - layers: {what} {room}")
-        for p in problems:
-            print(f"# {p}")
-        failed += bool(problems)
-    print(f"1..{len(results)}")
-    return 1 if failed else 0
+    what = {"door": "includes of", "pure": "identifiers of"}
+    return tap.report([(f"layers: {what[rule]} {room}", problems)
+                       for (rule, room), problems in sorted(results.items())])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ import os
 import re
 import sys
 
+import tap
+
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SPEC = "Documentation/metaroce-protocol.rst"
 TABLE = "Documentation/testing.rst"
@@ -119,15 +121,9 @@ def check(top):
 
 def main():
     results = check(sys.argv[1] if len(sys.argv) > 1 else TOP)
-    failed = 0
-    for n, (rule, problems) in enumerate(sorted(results.items()), 1):
-        what = f"{rule} has a test" if rule else "every row has a rule"
-        print(f"{'not ok' if problems else 'ok'} {n} - rules: {what}")
-        for p in problems:
-            print(f"# {p}")
-        failed += bool(problems)
-    print(f"1..{len(results)}")
-    return 1 if failed else 0
+    return tap.report([
+        (f"rules: {rule} has a test" if rule else "rules: every row has a rule",
+         problems) for rule, problems in sorted(results.items())])
 
 
 if __name__ == "__main__":

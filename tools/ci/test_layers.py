@@ -4,10 +4,10 @@
 
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import layers  # noqa: E402
+import tap  # noqa: E402
 
 CLEAN = {
     "main.c": '#include <linux/module.h>\n#include "net/net.h"\n'
@@ -71,37 +71,17 @@ BAD = [
 ]
 
 
-def run(files):
-    with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            full = os.path.join(root, path)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            with open(full, "w", encoding="utf-8") as f:
-                f.write(text)
-        return {k: v for k, v in layers.check(root).items() if v}
-
-
 def main():
-    n = failed = 0
-
-    def result(good, name, detail):
-        nonlocal n, failed
-        n += 1
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {n} - layers: {name}")
-        if not good:
-            print(f"# {detail}")
-
-    got = run(CLEAN)
-    result(not got, "a clean tree passes", got)
+    got = tap.on_tree(CLEAN, layers.check)
+    tests = [("layers: a clean tree passes", [got] if got else [])]
     for name, path, text, want in BAD:
         files = dict(CLEAN)
         files["ctl/ctl.h"] = ""
         files[path] = files.get(path, "") + text + "\n"
-        got = run(files)
-        result(set(got) == {want}, f"fails when {name}", got)
-    print(f"1..{n}")
-    return 1 if failed else 0
+        got = tap.on_tree(files, layers.check)
+        tests.append((f"layers: fails when {name}",
+                      [] if set(got) == {want} else [got]))
+    return tap.report(tests)
 
 
 if __name__ == "__main__":

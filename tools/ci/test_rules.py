@@ -4,10 +4,10 @@
 
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rules  # noqa: E402
+import tap  # noqa: E402
 
 SPEC = "**MR-001.** One.\n\n**MR-002.** Two, as MR-001 says.\n"
 TABLE = """
@@ -67,37 +67,17 @@ BAD = [
 ]
 
 
-def run(files):
-    with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            full = os.path.join(root, path)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            with open(full, "w", encoding="utf-8") as f:
-                f.write(text)
-        return {k for k, v in rules.check(root).items() if v}
-
-
 def main():
-    n = failed = 0
-
-    def result(good, name, detail):
-        nonlocal n, failed
-        n += 1
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {n} - rules: {name}")
-        if not good:
-            print(f"# {detail}")
-
-    got = run(CLEAN)
-    result(not got, "a clean table passes", got)
+    got = tap.on_tree(CLEAN, rules.check)
+    tests = [("rules: a clean table passes", [got] if got else [])]
     for name, path, what, by, want in BAD:
         files = dict(CLEAN)
         assert what in files[path], name
         files[path] = files[path].replace(what, by)
-        got = run(files)
-        result(want in got, f"fails when {name}", got)
-    print(f"1..{n}")
-    return 1 if failed else 0
+        got = tap.on_tree(files, rules.check)
+        tests.append((f"rules: fails when {name}",
+                      [] if want in got else [got]))
+    return tap.report(tests)
 
 
 if __name__ == "__main__":
